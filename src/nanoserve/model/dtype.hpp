@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+namespace nanoserve {
+
+/// Element type of a pool, of q and of out. Arithmetic is fp32 whatever the storage.
+enum class DType : std::uint8_t { fp32, fp16, bf16 };
+
+/// bfloat16 storage: the upper half of a float. Not an arithmetic type.
+struct Bf16 {
+    std::uint16_t bits = 0;
+};
+
+/// IEEE binary16 storage: 1 sign, 5 exponent, 10 fraction bits. Not an arithmetic type.
+struct Fp16 {
+    std::uint16_t bits = 0;
+};
+
+/// Bytes of one element.
+[[nodiscard]] constexpr std::int64_t bytes_of(DType dtype) {
+    return dtype == DType::fp32 ? 4 : 2;
+}
+
+/// "fp32", "fp16" or "bf16".
+[[nodiscard]] std::string_view to_string(DType dtype);
+
+/// The inverse of to_string. Throws std::invalid_argument naming the text and the known names.
+[[nodiscard]] DType parse_dtype(std::string_view text);
+
+[[nodiscard]] constexpr float to_float(float x) {
+    return x;
+}
+
+/// Exact.
+[[nodiscard]] constexpr float to_float(Bf16 x) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
+}
+
+/// Exact, subnormals, infinities and NaN included.
+[[nodiscard]] constexpr float to_float(Fp16 x) {
+    const std::uint32_t sign = static_cast<std::uint32_t>(x.bits & 0x8000u) << 16;
+    const std::uint32_t magnitude = static_cast<std::uint32_t>(x.bits & 0x7fffu) << 13;
+    // As a float the shifted bits are 2^112 too small: the exponent biases differ by 127 - 15.
+    const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
+    const bool not_finite = (x.bits & 0x7c00u) == 0x7c00u;
+    const std::uint32_t bits =
+        not_finite ? magnitude | 0x7f800000u : std::bit_cast<std::uint32_t>(scaled);
+    return std::bit_cast<float>(sign | bits);
+}
+
+/// Conversion from float to a storage type T, rounding to the nearest, ties to even; too large a
+/// value becomes infinity and NaN stays NaN.
+template <class T>
+[[nodiscard]] constexpr T from_float(float x);
+
+template <>
+constexpr float from_float<float>(float x) {
+    return x;
+}
+
+template <>
+constexpr Bf16 from_float<Bf16>(float x) {
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) {  // NaN: rounding could carry it into infinity
+        return {static_cast<std::uint16_t>((bits >> 16) | 0x0040u)};
+    }
+    const std::uint32_t round_to_even = 0x7fffu + ((bits >> 16) & 1u);
+    return {static_cast<std::uint16_t>((bits + round_to_even) >> 16)};
+}
+
+template <>
+constexpr Fp16 from_float<Fp16>(float x) {
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
+    const std::uint32_t magnitude = bits & 0x7fffffffu;
+    const auto with_sign = [sign](std::uint32_t half) {
+        return Fp16{static_cast<std::uint16_t>(sign | half)};
+    };
+    if (magnitude > 0x7f800000u) {  // NaN
+        return with_sign(0x7e00u | ((magnitude >> 13) & 0x3ffu));
+    }
+    if (magnitude >= 0x477ff000u) {  // 65520 and above round to infinity
+        return with_sign(0x7c00u);
+    }
+    if (magnitude <
+        0x38800000u) {  // below 2^-14: adding 0.5 rounds the value to multiples of 2^-24
+        const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+        return with_sign(std::bit_cast<std::uint32_t>(shifted) -
+                         std::bit_cast<std::uint32_t>(0.5f));
+    }
+    const std::uint32_t round_to_even = 0xfffu + ((magnitude >> 13) & 1u);
+    return with_sign((magnitude + round_to_even - (112u << 23)) >> 13);
+}
+
+/// Calls `action.template operator()<T>()` with the storage type T of `dtype`.
+template <class Action>
+decltype(auto) visit_dtype(DType dtype, Action&& action) {
+    switch (dtype) {
+        case DType::fp16:
+            return std::forward<Action>(action).template operator()<Fp16>();
+        case DType::bf16:
+            return std::forward<Action>(action).template operator()<Bf16>();
+        case DType::fp32:
+            break;
+    }
+    return std::forward<Action>(action).template operator()<float>();
+}
+
+}  // namespace nanoserve
