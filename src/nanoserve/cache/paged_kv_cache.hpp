@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanoserve/cache/aligned_buffer.hpp>
+#include <nanoserve/cache/block_pool.hpp>
+#include <nanoserve/cache/block_tables.hpp>
+#include <nanoserve/cache/kv_layout.hpp>
+#include <nanoserve/cache/paged_kv_view.hpp>
+#include <nanoserve/cache/scatter_kv.hpp>
+#include <nanoserve/cache/write_result.hpp>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace nanoserve {
+
+/// Names a sequence of one cache. Ids are never used again, so that a stale one is always noticed.
+enum class SeqId : std::int64_t {};
+
+/// Keys and values of many sequences, in blocks scattered over a fixed pool.
+///
+/// A block id stands for the same place in the pools of all layers, so a sequence has one block
+/// table. A forward pass writes layer after layer, so the length is counted per layer: the first
+/// layer that reaches a new token takes the block, the others find it there.
+///
+/// Writes (prefill, append, fork, free) happen whole or leave everything as it was, and need the
+/// caller's lock. Reads go through view() and batch(), never change the cache, and may run
+/// concurrently with each other. A moved-from cache holds no sequence and may only be destroyed or
+/// assigned to.
+class PagedKVCache {
+  public:
+    /// Allocates num_layers pools for K and as many for V, zeroed. `layout` must describe pools of
+    /// their own, such as nhd_layout or hnd_layout. Throws std::invalid_argument on impossible
+    /// sizes, std::runtime_error when the memory is not to be had; both name the size.
+    PagedKVCache(std::int32_t num_layers, const KVLayout& layout);
+
+    // A pool is large: fork() shares it, and nothing copies it by accident.
+    PagedKVCache(const PagedKVCache&) = delete;
+    PagedKVCache& operator=(const PagedKVCache&) = delete;
+    PagedKVCache(PagedKVCache&&) = default;
+    PagedKVCache& operator=(PagedKVCache&&) = default;
+    ~PagedKVCache() = default;
+
+    /// Registers an empty sequence; takes no block.
+    [[nodiscard]] SeqId add_sequence();
+
+    /// Adds rows.num_tokens tokens of one layer behind what the sequence holds there. Zero tokens
+    /// are fine. Blocks shared with a fork are copied before they are written.
+    /// @throws std::invalid_argument on an unknown sequence or layer, a negative count, or null
+    /// rows
+    WriteResult prefill(SeqId seq, std::int32_t layer, const KVRows& rows);
+
+    /// Adds one token: k and v are [num_kv_heads, head_dim]. Otherwise as prefill.
+    WriteResult append(SeqId seq, std::int32_t layer, const float* k, const float* v);
+
+    /// Whether num_tokens more tokens of that layer would find their blocks.
+    [[nodiscard]] bool can_append(SeqId seq, std::int32_t layer, std::int64_t num_tokens) const;
+
+    /// A second sequence with the same history, sharing all blocks until one of the two writes into
+    /// them.
+    [[nodiscard]] SeqId fork(SeqId seq);
+
+    /// Ends a sequence; blocks that nobody else holds return to the pool. Freeing twice throws.
+    void free(SeqId seq);
+
+    /// Tokens that the sequence holds in that layer, the newest included.
+    [[nodiscard]] std::int64_t seq_len(SeqId seq, std::int32_t layer = 0) const;
+
+    /// logical block -> physical block. Valid until the next write.
+    [[nodiscard]] std::span<const BlockId> block_table(SeqId seq) const;
+
+    /// The tables and lengths of some sequences in one layer, ready for a read.
+    [[nodiscard]] BlockTables batch(std::span<const SeqId> seqs, std::int32_t layer = 0) const;
+
+    /// Borrows the pools of one layer. Valid while the cache lives.
+    [[nodiscard]] PagedKVView view(std::int32_t layer = 0) const;
+
+    [[nodiscard]] const BlockPool& pool() const { return pool_; }
+    [[nodiscard]] const KVLayout& layout() const { return layout_; }
+    [[nodiscard]] std::int32_t num_layers() const { return num_layers_; }
+    [[nodiscard]] std::int64_t num_seqs() const {
+        return static_cast<std::int64_t>(sequences_.size());
+    }
+
+  private:
+    struct Sequence {
+        std::vector<BlockId> block_table;
+        std::vector<std::int64_t> num_tokens;  // per layer
+    };
+
+    // What a write of tokens [begin, end) has to take from the pool.
+    struct WritePlan {
+        std::int64_t begin = 0;
+        std::int64_t end = 0;
+        // Indices into the block table that must be copied before they are written.
+        std::vector<std::size_t> shared;
+        std::int64_t num_new = 0;  // blocks to be added at the table's end
+
+        [[nodiscard]] std::int64_t blocks_needed() const { return std::ssize(shared) + num_new; }
+    };
+
+    WriteResult write(SeqId seq, std::int32_t layer, const KVRows& rows);
+    [[nodiscard]] WritePlan plan_write(const Sequence& sequence, std::int32_t layer,
+                                       std::int64_t num_tokens) const;
+    void grow_table(Sequence& sequence, const WritePlan& plan);
+    void copy_block(BlockId from, BlockId to);
+
+    [[nodiscard]] const Sequence& find(SeqId seq) const;
+    [[nodiscard]] Sequence& find(SeqId seq);
+    void require_layer(std::int32_t layer) const;
+    [[nodiscard]] std::int64_t layer_offset_bytes(std::int32_t layer) const;
+
+    std::int32_t num_layers_;
+    KVLayout layout_;
+    AlignedBuffer k_;  // [num_layers] pools
+    AlignedBuffer v_;  // [num_layers] pools
+    BlockPool pool_;   // after the memory: an impossible size is refused there
+    std::map<SeqId, Sequence> sequences_;
+    std::int64_t next_seq_ = 0;
+};
+
+}  // namespace nanoserve

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/cache/scatter_kv.hpp>
+#include <nanoserve/model/require.hpp>
+
+#include <algorithm>
+
+namespace nanoserve {
+namespace {
+
+void require_slots_in_pool(const KVLayout& layout, const KVRows& rows,
+                           std::span<const std::int64_t> slot_mapping) {
+    require(std::ssize(slot_mapping) == rows.num_tokens, "slot_mapping has ", slot_mapping.size(),
+            " entries for ", rows.num_tokens, " tokens");
+    const std::int64_t num_slots = std::int64_t{layout.num_blocks} * layout.block_size;
+    for (const std::int64_t slot : slot_mapping) {
+        require(slot >= 0 && slot < num_slots, "slot is ", slot, "; the pool has ", num_slots,
+                " slots");
+    }
+}
+
+template <class T>
+void store_rows(T* pool, const KVLayout& layout, const float* rows,
+                std::span<const std::int64_t> slot_mapping) {
+    for (const std::int64_t slot : slot_mapping) {
+        for (std::int64_t head = 0; head < layout.num_kv_heads; ++head) {
+            T* row = pool + layout.offset(slot / layout.block_size, slot % layout.block_size, head);
+            std::transform(rows, rows + layout.head_dim, row, from_float<T>);
+            rows += layout.head_dim;
+        }
+    }
+}
+
+}  // namespace
+
+void scatter_kv(void* k_cache, void* v_cache, const KVLayout& layout, const KVRows& rows,
+                std::span<const std::int64_t> slot_mapping) {
+    require_slots_in_pool(layout, rows, slot_mapping);
+    visit_dtype(layout.dtype, [&]<class T>() {
+        store_rows(static_cast<T*>(k_cache), layout, rows.k, slot_mapping);
+        store_rows(static_cast<T*>(v_cache), layout, rows.v, slot_mapping);
+    });
+}
+
+}  // namespace nanoserve
