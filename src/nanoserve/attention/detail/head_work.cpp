@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/attention/detail/head_work.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nanoserve::detail {
+
+float* FloatBuffer::reserve(std::int64_t count) {
+    if (count > capacity_) {
+        memory_ = AlignedBuffer(static_cast<std::size_t>(count) * sizeof(float));
+        capacity_ = count;
+    }
+    return reinterpret_cast<float*>(memory_.data());
+}
+
+void HeadWork::reserve(const AttentionShape& shape, Share kv_heads, std::int64_t num_tokens) {
+    constexpr std::int64_t kLine = AlignedBuffer::kAlignment / sizeof(float);
+    shape_ = shape;
+    kv_heads_ = kv_heads;
+    num_tokens_ = num_tokens;
+    // One cache line more than needed: rows a power of two apart would fall into the same cache
+    // sets.
+    score_stride_ = (num_tokens + kLine - 1) / kLine * kLine + kLine;
+    q_ = q_buffer_.reserve(num_rows() * shape.head_dim);
+    sums_ = sums_buffer_.reserve(num_rows() * shape.head_dim);
+    scores_ = scores_buffer_.reserve(num_rows() * score_stride_);
+    softmax_.resize(static_cast<std::size_t>(num_rows()));
+}
+
+void HeadWork::load_query(const void* q, DType dtype) {
+    const std::int64_t first = kv_heads_.begin * group_size() * shape_.head_dim;
+    const std::int64_t count = num_rows() * shape_.head_dim;
+    visit_dtype(dtype, [&]<class T>() {
+        const T* source = static_cast<const T*>(q) + first;
+        std::transform(source, source + count, q_, [](T x) { return to_float(x); });
+    });
+    std::fill_n(sums_, count, 0.0f);
+}
+
+void HeadWork::hide(std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = 0; row < num_rows(); ++row) {
+        std::fill(scores_ + row * score_stride_ + begin, scores_ + row * score_stride_ + end,
+                  -std::numeric_limits<float>::infinity());
+    }
+}
+
+void HeadWork::exponentiate(const RowOps& ops) {
+    for (std::int64_t row = 0; row < num_rows(); ++row) {
+        softmax_[static_cast<std::size_t>(row)] =
+            ops.exponentiate(scores_ + row * score_stride_, num_tokens_);
+    }
+}
+
+void HeadWork::write_output(void* out, DType dtype, float* lse) {
+    const std::int64_t first_row = kv_heads_.begin * group_size();
+    for (std::int64_t row = 0; row < num_rows(); ++row) {
+        const auto [max, sum] = softmax_[static_cast<std::size_t>(row)];
+        const float divisor =
+            sum == 0.0f ? 1.0f : sum;  // no visible token: the sums are 0 and stay 0
+        const float* sums = sums_ + row * shape_.head_dim;
+        visit_dtype(dtype, [&]<class T>() {
+            std::transform(sums, sums + shape_.head_dim,
+                           static_cast<T*>(out) + (first_row + row) * shape_.head_dim,
+                           [divisor](float x) { return from_float<T>(x / divisor); });
+        });
+        if (lse != nullptr) {
+            // ln 0 is -inf, which is the lse of no tokens.
+            lse[first_row + row] = static_cast<float>(double{max} + std::log(double{sum}));
+        }
+    }
+}
+
+}  // namespace nanoserve::detail

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanoserve/attention/detail/head_work.hpp>
+#include <nanoserve/attention/detail/thread_team.hpp>
+#include <nanoserve/attention/read_context.hpp>
+
+#include <functional>
+#include <vector>
+
+namespace nanoserve::detail {
+
+/// What a ReadContext owns.
+class ReadState {
+  public:
+    explicit ReadState(const ReadOptions& options);
+
+    [[nodiscard]] const RowOps& row_ops(DType dtype) const;
+    [[nodiscard]] InstructionSet instruction_set() const { return instruction_set_; }
+    [[nodiscard]] ThreadTeam& team() { return team_; }
+
+    /// Splits the KV heads over the threads and calls task(work) on each; `work` has room for
+    /// num_tokens scores.
+    void for_each_share_of_heads(const AttentionShape& shape, std::int64_t num_tokens,
+                                 const std::function<void(HeadWork&)>& task);
+
+    /// Where gather_read puts the contiguous history; kept and grown.
+    struct Gathered {
+        FloatBuffer k, v;
+        std::vector<std::uint8_t> mask;
+    } gathered;
+
+  private:
+    InstructionSet instruction_set_;
+    ThreadTeam team_;
+    std::vector<HeadWork> works_;
+};
+
+}  // namespace nanoserve::detail

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/attention/detail/thread_team.hpp>
+
+namespace nanoserve::detail {
+namespace {
+
+// Waits until the value is no longer `old`: a few microseconds awake, because the next read follows
+// soon in a benchmark or a decode loop, then asleep.
+template <class T>
+void wait_while(const std::atomic<T>& value, T old) {
+    constexpr int kSpins = 4000;
+    for (int i = 0; i < kSpins; ++i) {
+        if (value.load(std::memory_order_acquire) != old) {
+            return;
+        }
+    }
+    value.wait(old, std::memory_order_acquire);
+}
+
+}  // namespace
+
+ThreadTeam::ThreadTeam(int num_threads) {
+    for (int index = 1; index < num_threads; ++index) {
+        workers_.emplace_back([this, index] { work(index); });
+    }
+}
+
+ThreadTeam::~ThreadTeam() {
+    task_ = nullptr;
+    round_.fetch_add(1, std::memory_order_release);
+    round_.notify_all();
+}
+
+void ThreadTeam::run(const std::function<void(int)>& task) {
+    if (workers_.empty()) {
+        task(0);
+        return;
+    }
+    task_ = &task;
+    num_busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+    round_.fetch_add(1, std::memory_order_release);
+    round_.notify_all();
+    task(0);
+    for (int busy = num_busy_.load(std::memory_order_acquire); busy != 0;
+         busy = num_busy_.load(std::memory_order_acquire)) {
+        wait_while(num_busy_, busy);
+    }
+}
+
+void ThreadTeam::work(int index) {
+    for (std::uint32_t seen = 0;; ++seen) {
+        wait_while(round_, seen);
+        if (task_ == nullptr) {
+            return;
+        }
+        (*task_)(index);
+        num_busy_.fetch_sub(1, std::memory_order_acq_rel);
+        num_busy_.notify_one();
+    }
+}
+
+}  // namespace nanoserve::detail

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/attention/paged_attention_params.hpp>
+#include <nanoserve/model/require.hpp>
+
+#include <cmath>
+
+namespace nanoserve {
+namespace {
+
+void require_pointers(const PagedAttentionParams& p) {
+    for (const auto& [name, pointer] :
+         {std::pair{"q", p.q}, std::pair{"out", static_cast<const void*>(p.out)},
+          std::pair{"k_cache", p.kv.k_cache}, std::pair{"v_cache", p.kv.v_cache},
+          std::pair{"seq_lens", static_cast<const void*>(p.seq_lens)}}) {
+        require(pointer != nullptr, name, " is null");
+    }
+    require(p.block_tables != nullptr || p.max_blocks_per_seq == 0, "block_tables is null");
+}
+
+void require_used_blocks_in_pool(const PagedAttentionParams& p, std::int64_t seq) {
+    const KVLayout& layout = p.kv.layout;
+    const std::int64_t seq_len = p.seq_lens[seq];
+    const std::int64_t capacity = p.max_blocks_per_seq * layout.block_size;
+    require(seq_len >= 0 && seq_len <= capacity, "seq_lens[", seq, "] is ", seq_len,
+            "; the table holds ", p.max_blocks_per_seq, " blocks of ", layout.block_size,
+            " tokens");
+    for (std::int64_t i = 0; i < blocks_needed(seq_len, layout.block_size); ++i) {
+        const BlockId id = p.block_tables[seq * p.max_blocks_per_seq + i];
+        require(id >= 0 && id < layout.num_blocks, "block_tables[", seq, ", ", i, "] is ", id,
+                "; the pool has ", layout.num_blocks, " blocks");
+    }
+}
+
+}  // namespace
+
+void set_block_tables(PagedAttentionParams& params, const BlockTables& tables) {
+    params.block_tables = tables.block_tables.data();
+    params.seq_lens = tables.seq_lens.data();
+    params.num_seqs = tables.num_seqs();
+    params.max_blocks_per_seq = tables.max_blocks_per_seq;
+}
+
+float effective_sm_scale(std::optional<float> sm_scale, std::int32_t head_dim) {
+    return sm_scale.value_or(1.0f / std::sqrt(static_cast<float>(head_dim)));
+}
+
+void validate(const PagedAttentionParams& p) {
+    validate(p.kv.layout);
+    validate(p.shape());
+    require(p.num_seqs >= 0, "num_seqs is ", p.num_seqs, "; it must not be negative");
+    require(p.max_blocks_per_seq >= 0, "max_blocks_per_seq is ", p.max_blocks_per_seq,
+            "; it must not be negative");
+    const std::int64_t row = std::int64_t{p.num_q_heads} * p.kv.layout.head_dim;
+    require(p.q_stride == 0 || p.q_stride >= row, "q_stride is ", p.q_stride, "; a query has ", row,
+            " elements");
+    require(!p.sm_scale || std::isfinite(*p.sm_scale), "sm_scale is ", p.sm_scale.value_or(0.0f),
+            "; it must be finite");
+    if (p.num_seqs == 0) {
+        return;
+    }
+    require_pointers(p);
+    for (std::int64_t seq = 0; seq < p.num_seqs; ++seq) {
+        require_used_blocks_in_pool(p, seq);
+    }
+}
+
+}  // namespace nanoserve

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanoserve/cache/block_tables.hpp>
+#include <nanoserve/cache/paged_kv_view.hpp>
+#include <nanoserve/model/attention_shape.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+
+namespace nanoserve {
+
+/// The one signature of every read, on the CPU and on the GPU: one decode query for each sequence
+/// against the keys and values that its block table names. Borrows everything.
+///
+/// For query head h of sequence s, with g = h / group_size and t over the seq_lens[s] tokens:
+/// @code
+/// score[t]  = sm_scale * dot(q[s, h], K[t, g])
+/// out[s, h] = sum over t of softmax(score)[t] * V[t, g]
+/// lse[s, h] = ln(sum over t of exp(score[t]))
+/// @endcode
+/// Arithmetic is fp32. An empty sequence gives out = 0 and lse = -inf.
+struct PagedAttentionParams {
+    const void* q = nullptr;  ///< [num_seqs, num_q_heads, head_dim], elements of io_dtype
+    void* out = nullptr;      ///< [num_seqs, num_q_heads, head_dim], dense, elements of io_dtype
+    float* lse = nullptr;     ///< [num_seqs, num_q_heads], natural logarithm; may be nullptr
+    DType io_dtype = DType::fp32;
+    std::int32_t num_q_heads = 0;
+    std::int64_t q_stride = 0;  ///< elements from one sequence's q to the next; 0 means dense
+
+    PagedKVView kv;  ///< pools of one layer
+    /// [num_seqs, max_blocks_per_seq]; entries past the used ones are never followed
+    const BlockId* block_tables = nullptr;
+    /// [num_seqs], tokens in the cache, the newest included
+    const std::int32_t* seq_lens = nullptr;
+    std::int64_t num_seqs = 0;
+    std::int64_t max_blocks_per_seq = 0;
+
+    std::optional<float> sm_scale = {};  ///< factor on q.k; empty means 1/sqrt(head_dim), 0 means 0
+
+    [[nodiscard]] AttentionShape shape() const {
+        return {.num_q_heads = num_q_heads,
+                .num_kv_heads = kv.layout.num_kv_heads,
+                .head_dim = kv.layout.head_dim};
+    }
+};
+
+static_assert(std::is_trivially_copyable_v<PagedAttentionParams>,
+              "a kernel takes the parameters by value");
+
+/// Points the table fields of `params` at `tables`, which must outlive it.
+void set_block_tables(PagedAttentionParams& params, const BlockTables& tables);
+
+/// The factor on q.k that a read uses: sm_scale, or 1/sqrt(head_dim) when it is empty.
+[[nodiscard]] float effective_sm_scale(std::optional<float> sm_scale, std::int32_t head_dim);
+
+/// Checks everything that a read relies on, before anything is written.
+/// @throws std::invalid_argument naming the value and its limit: sizes, strides, null pointers, a
+/// length that the table can't hold, a used table entry outside the pool, a scale that is not
+/// finite
+void validate(const PagedAttentionParams& params);
+
+}  // namespace nanoserve

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanoserve/attention/instruction_set.hpp>
+
+#include <memory>
+
+namespace nanoserve {
+
+namespace detail {
+class ReadState;
+}
+
+/// How a read on the CPU is run. Neither changes a bit of the result.
+struct ReadOptions {
+    int num_threads = 1;
+    InstructionSet instruction_set = default_instruction_set();
+};
+
+/// What a read needs beside its arguments and keeps between calls: its threads and its scratch
+/// memory. The first read of a size allocates and touches the scratch, later ones find it there.
+/// One context serves one read at a time.
+class ReadContext {
+  public:
+    /// Throws std::invalid_argument when num_threads is below 1 or above 1024.
+    explicit ReadContext(const ReadOptions& options = {});
+    ReadContext(ReadContext&&) noexcept;
+    ReadContext& operator=(ReadContext&&) noexcept;
+    ~ReadContext();
+
+    [[nodiscard]] const ReadOptions& options() const { return options_; }
+    [[nodiscard]] detail::ReadState& state() { return *state_; }
+
+  private:
+    ReadOptions options_;
+    std::unique_ptr<detail::ReadState> state_;
+};
+
+/// The context of reads that are called without one: one for each thread, single-threaded.
+[[nodiscard]] ReadContext& default_read_context();
+
+}  // namespace nanoserve

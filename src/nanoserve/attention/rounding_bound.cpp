@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/attention/detail/element_at.hpp>
+#include <nanoserve/attention/rounding_bound.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace nanoserve {
+namespace {
+
+// The largest sum |q_i k_i| of any head and token of the sequence, and the largest |v|.
+struct Magnitudes {
+    double products = 0.0;
+    double v = 0.0;
+};
+
+void add_sequence(Magnitudes& largest, const PagedAttentionParams& p, std::int64_t seq) {
+    const std::int64_t group_size = p.shape().group_size();
+    for (std::int64_t t = 0; t < p.seq_lens[seq]; ++t) {
+        for (std::int64_t head = 0; head < p.num_q_heads; ++head) {
+            double products = 0.0;
+            for (std::int64_t d = 0; d < p.kv.layout.head_dim; ++d) {
+                products +=
+                    std::abs(detail::q_element(p, seq, head, d) *
+                             detail::pool_element(p.kv.k_cache, p, seq, t, head / group_size, d));
+                largest.v = std::max(
+                    largest.v,
+                    std::abs(detail::pool_element(p.kv.v_cache, p, seq, t, head / group_size, d)));
+            }
+            largest.products = std::max(largest.products, products);
+        }
+    }
+}
+
+}  // namespace
+
+double rounding_bound(PagedAttentionParams p) {
+    constexpr double u = 0x1p-24;
+    char unused = 0;
+    p.out = p.out == nullptr ? &unused : p.out;
+    validate(p);
+    Magnitudes largest;
+    double len = 0.0;
+    for (std::int64_t seq = 0; seq < p.num_seqs; ++seq) {
+        add_sequence(largest, p, seq);
+        len = std::max(len, static_cast<double>(p.seq_lens[seq]));
+    }
+    const std::int32_t head_dim = p.kv.layout.head_dim;
+    const double sm_scale = std::abs(double{effective_sm_scale(p.sm_scale, head_dim)});
+    const double score_error = (head_dim / 16.0 + 6.0) * u * sm_scale * largest.products;
+    const double relative = 2.0 * (score_error + 6.0 * u) + (len / 16.0 + len + 6.0) * u;
+    const double half_step = p.io_dtype == DType::fp32   ? 0.0
+                             : p.io_dtype == DType::fp16 ? 0x1p-11
+                                                         : 0x1p-9;
+    return largest.v * (relative + half_step * (1.0 + relative));
+}
+
+}  // namespace nanoserve

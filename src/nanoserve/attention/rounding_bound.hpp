@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanoserve/attention/paged_attention_params.hpp>
+
+namespace nanoserve {
+
+/// The largest |out - oracle| that rounding explains for a read with fp32 arithmetic, given its
+/// inputs. What lies outside is a fault of the read.
+///
+/// With u = 2^-24, one rounding: a score is a sum of head_dim products in 16 lanes, a tree of 4
+/// adds and a product with sm_scale, so it is off by at most ds = (head_dim/16 + 6) u S, where S =
+/// sm_scale * max over tokens of sum |q_i k_i|. Its weight is then off by a factor of at most 1 +
+/// ds + 6u: 4u for exp, 2u for the subtraction of the maximum, whose error |x| u meets a weight
+/// e^x, and |x| e^x < 1. A sum of weights adds (len/16 + 4) u, a sum of weight * v adds (len + 1)
+/// u, the division u. Numerator and denominator both carry the weights' error, so
+///   |out - oracle| <= max |v| * (2 (ds + 6u) + (len/16 + len + 6) u),
+/// and a 16-bit output adds half a step of itself: 2^-11 (fp16) or 2^-9 (bf16).
+///
+/// @return the bound, 0 for a batch without tokens
+/// @throws std::invalid_argument as validate(const PagedAttentionParams&) does; params.out may be
+/// null
+[[nodiscard]] double rounding_bound(PagedAttentionParams params);
+
+}  // namespace nanoserve

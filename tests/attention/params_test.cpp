@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// What a read refuses, with which words; each refusal leaves the output untouched.
+#include "support/paged_case.hpp"
+
+#include <nanoserve/attention/gather_read.hpp>
+#include <nanoserve/attention/paged_attention_reference.hpp>
+#include <nanoserve/attention/read_floor.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+
+#include <cmath>
+#include <functional>
+#include <stdexcept>
+
+using Catch::Matchers::Message;
+using nanoserve::PagedAttentionParams;
+using nanoserve::testing::PagedCase;
+
+namespace {
+
+void refused(const std::function<void(PagedCase&, PagedAttentionParams&)>& spoil,
+             const char* message) {
+    PagedCase test({.block_size = 16, .seq_lens = {20}});
+    PagedAttentionParams params = test.params();
+    spoil(test, params);
+    CHECK_THROWS_MATCHES(nanoserve::gather_read(params), std::invalid_argument, Message(message));
+    CHECK_THROWS_MATCHES(nanoserve::paged_attention_reference(params), std::invalid_argument,
+                         Message(message));
+    for (const float value : test.out_floats()) {
+        REQUIRE(std::isnan(value));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a used table entry outside the pool is refused by its place", "[attention]") {
+    refused([](PagedCase& test, auto&) { test.tables().block_tables[1] = -1; },
+            "block_tables[0, 1] is -1; the pool has 5 blocks");
+    refused([](PagedCase& test, auto&) { test.tables().block_tables[1] = 5; },
+            "block_tables[0, 1] is 5; the pool has 5 blocks");
+}
+
+TEST_CASE("a length that the table can't hold is refused", "[attention]") {
+    refused([](PagedCase& test, auto&) { test.tables().seq_lens[0] = 49; },
+            "seq_lens[0] is 49; the table holds 3 blocks of 16 tokens");
+    refused([](PagedCase& test, auto&) { test.tables().seq_lens[0] = -1; },
+            "seq_lens[0] is -1; the table holds 3 blocks of 16 tokens");
+}
+
+TEST_CASE("impossible sizes, strides and scales are refused", "[attention]") {
+    refused([](auto&, PagedAttentionParams& p) { p.num_q_heads = 7; },
+            "num_q_heads is 7, which is no multiple of num_kv_heads 2");
+    refused([](auto&, PagedAttentionParams& p) { p.kv.layout.block_size = 0; },
+            "block_size is 0; it must be at least 1 token");
+    refused([](auto&, PagedAttentionParams& p) { p.kv.layout.token_stride = 15; },
+            "token_stride is 15; a row has head_dim 16 elements");
+    refused([](auto&, PagedAttentionParams& p) { p.q_stride = 127; },
+            "q_stride is 127; a query has 128 elements");
+    refused([](auto&, PagedAttentionParams& p) { p.sm_scale = INFINITY; },
+            "sm_scale is inf; it must be finite");
+    refused([](auto&, PagedAttentionParams& p) { p.num_seqs = -1; },
+            "num_seqs is -1; it must not be negative");
+}
+
+TEST_CASE("null pointers are refused by name", "[attention]") {
+    refused([](auto&, PagedAttentionParams& p) { p.q = nullptr; }, "q is null");
+    refused([](auto&, PagedAttentionParams& p) { p.out = nullptr; }, "out is null");
+    refused([](auto&, PagedAttentionParams& p) { p.kv.k_cache = nullptr; }, "k_cache is null");
+    refused([](auto&, PagedAttentionParams& p) { p.kv.v_cache = nullptr; }, "v_cache is null");
+    refused([](auto&, PagedAttentionParams& p) { p.seq_lens = nullptr; }, "seq_lens is null");
+    refused([](auto&, PagedAttentionParams& p) { p.block_tables = nullptr; },
+            "block_tables is null");
+}
+
+TEST_CASE("an empty batch is a read of nothing", "[attention]") {
+    PagedCase test({.seq_lens = {3}});
+    PagedAttentionParams params = test.params();
+    params.num_seqs = 0;
+    params.q = nullptr;
+    CHECK_NOTHROW(nanoserve::gather_read(params));
+    CHECK_NOTHROW(nanoserve::paged_attention_reference(params));
+    CHECK(std::isnan(test.out_floats().front()));
+}
+
+TEST_CASE("a number of threads outside 1..1024 is refused", "[attention]") {
+    CHECK_THROWS_MATCHES(nanoserve::ReadContext({.num_threads = 0}), std::invalid_argument,
+                         Message("num_threads is 0; it must be from 1 to 1024"));
+    CHECK_THROWS_AS(nanoserve::ReadContext({.num_threads = 1025}), std::invalid_argument);
+}

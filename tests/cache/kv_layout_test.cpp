@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/cache/kv_layout.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+
+#include <set>
+#include <stdexcept>
+
+using nanoserve::KVLayout;
+
+namespace {
+
+constexpr nanoserve::PoolShape kShape = {
+    .num_blocks = 5, .block_size = 3, .num_kv_heads = 2, .head_dim = 4};
+
+}  // namespace
+
+TEST_CASE("each order gives every row a place of its own", "[cache]") {
+    const KVLayout layout = GENERATE(nanoserve::nhd_layout(kShape), nanoserve::hnd_layout(kShape),
+                                     nanoserve::interleaved_layout(kShape));
+    std::set<std::int64_t> elements;
+    for (int block = 0; block < 5; ++block) {
+        for (int token = 0; token < 3; ++token) {
+            for (int head = 0; head < 2; ++head) {
+                for (int d = 0; d < 4; ++d) {
+                    elements.insert(layout.offset(block, token, head) + d);
+                }
+            }
+        }
+    }
+    CHECK(elements.size() == 5 * 3 * 2 * 4);
+    CHECK(*elements.begin() == 0);
+    CHECK(*elements.rbegin() < 5 * layout.block_stride);
+}
+
+TEST_CASE("a worked example of the three orders", "[cache]") {
+    CHECK(nanoserve::nhd_layout(kShape).offset(1, 2, 1) == 24 + 2 * 8 + 4);
+    CHECK(nanoserve::hnd_layout(kShape).offset(1, 2, 1) == 24 + 1 * 12 + 2 * 4);
+    CHECK(nanoserve::interleaved_layout(kShape).offset(1, 2, 1) == 48 + 2 * 8 + 4);
+    CHECK(nanoserve::nhd_layout(kShape).is_dense_nhd());
+    CHECK(nanoserve::interleaved_layout(kShape).is_dense_nhd());
+    CHECK_FALSE(nanoserve::hnd_layout(kShape).is_dense_nhd());
+}
+
+TEST_CASE("the offset of a far block does not wrap at 32 bits", "[cache]") {
+    const auto layout = nanoserve::nhd_layout(
+        {.num_blocks = 70001, .block_size = 32, .num_kv_heads = 8, .head_dim = 128});
+    CHECK(layout.offset(70000, 0, 0) == 2293760000);
+}
+
+TEST_CASE("blocks_needed rounds up", "[cache]") {
+    const auto blocks = [](std::int64_t num_tokens) {
+        return nanoserve::blocks_needed(num_tokens, 4);
+    };
+    CHECK(blocks(0) == 0);
+    CHECK(blocks(1) == 1);
+    CHECK(blocks(3) == 1);
+    CHECK(blocks(4) == 1);
+    CHECK(blocks(5) == 2);
+    CHECK(blocks(8) == 2);
+    CHECK(blocks(9) == 3);
+    CHECK(nanoserve::blocks_needed(INT64_MAX, 16) == INT64_MAX / 16 + 1);
+}
+
+TEST_CASE("a layout that can't be is refused by name and value", "[cache]") {
+    KVLayout layout = nanoserve::nhd_layout(kShape);
+    layout.block_size = 0;
+    CHECK_THROWS_MATCHES(nanoserve::validate(layout), std::invalid_argument,
+                         Catch::Matchers::Message("block_size is 0; it must be at least 1 token"));
+    layout = nanoserve::nhd_layout(kShape);
+    layout.token_stride = 3;
+    CHECK_THROWS_MATCHES(
+        nanoserve::validate(layout), std::invalid_argument,
+        Catch::Matchers::Message("token_stride is 3; a row has head_dim 4 elements"));
+}

@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/attention/paged_attention_reference.hpp>
+#include <nanoserve/cache/paged_kv_cache.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+using Catch::Matchers::Message;
+using nanoserve::BlockId;
+using nanoserve::KVRows;
+using nanoserve::PagedKVCache;
+using nanoserve::SeqId;
+
+namespace {
+
+// One head of one element: a token's V row is a number, and with q = 0 a read gives the mean of
+// them.
+PagedKVCache tiny_cache(std::int32_t num_blocks, std::int32_t block_size,
+                        std::int32_t num_layers = 1) {
+    return PagedKVCache(num_layers, nanoserve::nhd_layout({.num_blocks = num_blocks,
+                                                           .block_size = block_size,
+                                                           .num_kv_heads = 1,
+                                                           .head_dim = 1}));
+}
+
+nanoserve::WriteResult write(PagedKVCache& cache, SeqId seq, const std::vector<float>& values,
+                             std::int32_t layer = 0) {
+    return cache.prefill(seq, layer, {values.data(), values.data(), std::ssize(values)});
+}
+
+float mean_read(const PagedKVCache& cache, SeqId seq, std::int32_t layer = 0) {
+    const float q = 0.0f;
+    float out = std::numeric_limits<float>::quiet_NaN();
+    nanoserve::PagedAttentionParams params{
+        .q = &q, .out = &out, .num_q_heads = 1, .kv = cache.view(layer)};
+    const auto tables = cache.batch(std::vector{seq}, layer);
+    nanoserve::set_block_tables(params, tables);
+    nanoserve::paged_attention_reference(params);
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("prefill and append put tokens where a read finds them", "[cache]") {
+    PagedKVCache cache = tiny_cache(4, 4);
+    const SeqId seq = cache.add_sequence();
+    REQUIRE(write(cache, seq, {0, 1, 2, 3, 4}));
+    const float next = 5.0f;
+    REQUIRE(cache.append(seq, 0, &next, &next));
+    CHECK(cache.seq_len(seq) == 6);
+    CHECK(cache.block_table(seq).size() == 2);
+    CHECK(mean_read(cache, seq) == 2.5f);
+}
+
+TEST_CASE("a new block is taken at the block boundary and not before", "[cache]") {
+    PagedKVCache cache = tiny_cache(1, 4);
+    const SeqId seq = cache.add_sequence();
+    REQUIRE(write(cache, seq, {1, 1, 1}));
+    CHECK(cache.can_append(seq, 0, 1));
+    CHECK_FALSE(cache.can_append(seq, 0, 2));
+    CHECK(write(cache, seq, {1}));
+    CHECK_FALSE(cache.can_append(seq, 0, 1));
+}
+
+TEST_CASE("a write that runs out of blocks changes nothing and says what it needed", "[cache]") {
+    PagedKVCache cache = tiny_cache(4, 4);
+    const SeqId a = cache.add_sequence();
+    const SeqId b = cache.add_sequence();
+    REQUIRE(write(cache, a, {0, 1, 2, 3, 4, 5, 6, 7, 8}));
+    const auto refused = write(cache, b, {1, 1, 1, 1, 1, 1});
+    CHECK_FALSE(refused.ok());
+    CHECK(nanoserve::to_string(refused) == "out of blocks: the write needs 2, free are 1");
+    CHECK(cache.pool().num_free() == 1);
+    CHECK(cache.seq_len(b) == 0);
+    CHECK(cache.block_table(b).empty());
+    CHECK(mean_read(cache, a) == 4.0f);
+
+    REQUIRE(write(cache, b, {1, 1, 1, 1}));
+    CHECK(cache.pool().num_free() == 0);
+    for (int i = 0; i < 3; ++i) {
+        REQUIRE(write(cache, a, {4}));
+    }
+    CHECK(cache.seq_len(a) == 12);
+    CHECK_FALSE(write(cache, a, {4}).ok());
+    CHECK(cache.seq_len(a) == 12);
+    CHECK(mean_read(cache, a) == 4.0f);
+}
+
+TEST_CASE("forks share their history until one of them writes into it", "[cache]") {
+    PagedKVCache cache = tiny_cache(4, 4);
+    const SeqId a = cache.add_sequence();
+    REQUIRE(write(cache, a, {0, 1, 2, 3, 4}));
+    const SeqId b = cache.fork(a);
+    CHECK(cache.pool().num_used() == 2);
+    REQUIRE(write(cache, b, {50}));
+    CHECK(cache.pool().num_used() == 3);  // the full first block is still shared
+    CHECK(cache.block_table(a)[0] == cache.block_table(b)[0]);
+    CHECK(cache.block_table(a)[1] != cache.block_table(b)[1]);
+    CHECK(mean_read(cache, a) == 2.0f);
+    CHECK(mean_read(cache, b) == 10.0f);
+    cache.free(a);
+    CHECK(mean_read(cache, b) == 10.0f);
+    CHECK(cache.pool().num_used() == 2);
+    REQUIRE(write(cache, b, {10}));  // its own block: nothing to copy
+    CHECK(cache.pool().num_used() == 2);
+}
+
+TEST_CASE("copy-on-write that finds no block leaves both forks as they were", "[cache]") {
+    PagedKVCache cache = tiny_cache(1, 4);
+    const SeqId a = cache.add_sequence();
+    REQUIRE(write(cache, a, {2, 4}));
+    const SeqId b = cache.fork(a);
+    CHECK_FALSE(cache.can_append(b, 0, 1));
+    CHECK_FALSE(write(cache, b, {9}).ok());
+    CHECK(cache.seq_len(b) == 2);
+    CHECK(mean_read(cache, a) == 3.0f);
+    CHECK(mean_read(cache, b) == 3.0f);
+    cache.free(a);
+    CHECK(write(cache, b, {9}));
+    CHECK(mean_read(cache, b) == 5.0f);
+}
+
+TEST_CASE("freeing a sequence twice is an error and its id stays dead", "[cache]") {
+    PagedKVCache cache = tiny_cache(2, 4);
+    const SeqId a = cache.add_sequence();
+    REQUIRE(write(cache, a, {1}));
+    cache.free(a);
+    CHECK_THROWS_MATCHES(cache.free(a), std::invalid_argument,
+                         Message("sequence 0 is not in the cache (freed already?)"));
+    CHECK(cache.pool().num_free() == 2);
+    const SeqId b = cache.add_sequence();
+    CHECK(b != a);
+    CHECK_THROWS_AS(write(cache, a, {1}), std::invalid_argument);
+    CHECK_THROWS_AS(cache.fork(a), std::invalid_argument);
+}
+
+TEST_CASE("what a freed sequence left behind is not seen by the next owner", "[cache]") {
+    PagedKVCache cache = tiny_cache(1, 16);
+    const SeqId a = cache.add_sequence();
+    REQUIRE(write(cache, a, std::vector<float>(16, 1000.0f)));
+    cache.free(a);
+    const SeqId b = cache.add_sequence();
+    REQUIRE(write(cache, b, {1}));
+    CHECK(mean_read(cache, b) == 1.0f);
+}
+
+TEST_CASE("layers share the block table and keep their own lengths and contents", "[cache]") {
+    PagedKVCache cache = tiny_cache(4, 2, 3);
+    const SeqId seq = cache.add_sequence();
+    REQUIRE(write(cache, seq, {1, 1, 1}, 0));
+    CHECK(cache.pool().num_used() == 2);
+    CHECK(cache.seq_len(seq, 1) == 0);
+    REQUIRE(write(cache, seq, {2, 2, 2}, 1));
+    REQUIRE(write(cache, seq, {3, 3, 3}, 2));
+    CHECK(cache.pool().num_used() == 2);
+    CHECK(mean_read(cache, seq, 0) == 1.0f);
+    CHECK(mean_read(cache, seq, 1) == 2.0f);
+    CHECK(mean_read(cache, seq, 2) == 3.0f);
+}
+
+TEST_CASE("copy-on-write copies the block of every layer", "[cache]") {
+    PagedKVCache cache = tiny_cache(4, 4, 2);
+    const SeqId a = cache.add_sequence();
+    REQUIRE(write(cache, a, {1, 2}, 0));
+    REQUIRE(write(cache, a, {10, 20}, 1));
+    const SeqId b = cache.fork(a);
+    REQUIRE(write(cache, b, {6}, 0));
+    CHECK(mean_read(cache, b, 1) == 15.0f);
+    REQUIRE(write(cache, b, {60}, 1));
+    CHECK(mean_read(cache, b, 0) == 3.0f);
+    CHECK(mean_read(cache, b, 1) == 30.0f);
+    CHECK(mean_read(cache, a, 0) == 1.5f);
+    CHECK(mean_read(cache, a, 1) == 15.0f);
+}
+
+TEST_CASE("a prefill of no tokens succeeds, takes no block and reads as empty", "[cache]") {
+    PagedKVCache cache = tiny_cache(1, 4);
+    const SeqId seq = cache.add_sequence();
+    CHECK(cache.prefill(seq, 0, {}));
+    CHECK(cache.pool().num_free() == 1);
+    CHECK(cache.seq_len(seq) == 0);
+    CHECK(mean_read(cache, seq) == 0.0f);
+}
+
+TEST_CASE("bad arguments of a write are named and change nothing", "[cache]") {
+    PagedKVCache cache = tiny_cache(2, 4);
+    const SeqId seq = cache.add_sequence();
+    const float x = 0.0f;
+    CHECK_THROWS_MATCHES(cache.prefill(seq, 0, {&x, &x, -5}), std::invalid_argument,
+                         Message("num_tokens is -5; it must not be negative"));
+    CHECK_THROWS_MATCHES(
+        cache.prefill(seq, 0, {&x, &x, std::int64_t{1} << 40}), std::invalid_argument,
+        Message("num_tokens is 1099511627776; the sequence holds 0 and can hold 2147483647"));
+    CHECK_THROWS_MATCHES(cache.prefill(seq, 0, {&x, nullptr, 1}), std::invalid_argument,
+                         Message("k or v is null for 1 tokens"));
+    CHECK_THROWS_MATCHES(cache.prefill(seq, 1, {&x, &x, 1}), std::invalid_argument,
+                         Message("layer is 1; the cache has 1"));
+    CHECK_FALSE(cache.prefill(seq, 0, {&x, &x, 1000000}).ok());
+    CHECK(cache.pool().num_free() == 2);
+    CHECK(cache.seq_len(seq) == 0);
+}
+
+TEST_CASE("a pool too large for any machine is refused with its size, not wrapped", "[cache]") {
+    const auto layout =
+        nanoserve::nhd_layout({.num_blocks = std::numeric_limits<std::int32_t>::max(),
+                               .block_size = 1 << 20,
+                               .num_kv_heads = 1024,
+                               .head_dim = 256});
+    CHECK_THROWS_AS(PagedKVCache(64, layout), std::invalid_argument);
+    CHECK_THROWS_MATCHES(tiny_cache(4, 4, 0), std::invalid_argument,
+                         Message("num_layers is 0; it must be at least 1"));
+}
+
+TEST_CASE("a moved-from cache holds nothing and can be destroyed", "[cache]") {
+    PagedKVCache cache = tiny_cache(2, 4);
+    const SeqId seq = cache.add_sequence();
+    REQUIRE(write(cache, seq, {3}));
+    PagedKVCache moved = std::move(cache);
+    CHECK(mean_read(moved, seq) == 3.0f);
+    CHECK(cache.num_seqs() == 0);  // NOLINT(bugprone-use-after-move): this is what is tested
+    static_assert(!std::is_copy_constructible_v<PagedKVCache>);
+}
+
+TEST_CASE("batch gives each sequence a row of ids, padded with no block", "[cache]") {
+    PagedKVCache cache = tiny_cache(4, 2);
+    const SeqId a = cache.add_sequence();
+    const SeqId b = cache.add_sequence();
+    REQUIRE(write(cache, a, {1}));
+    REQUIRE(write(cache, b, {1, 2, 3}));
+    const auto tables = cache.batch(std::vector{a, b});
+    CHECK(tables.max_blocks_per_seq == 2);
+    CHECK(tables.seq_lens == std::vector<std::int32_t>{1, 3});
+    CHECK(tables.block_tables == std::vector<BlockId>{0, -1, 1, 2});
+}
