@@ -1,0 +1,475 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The nanoserve authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# course_test.sh [test_NAME]: proves what ./course does, in a small made-up repository and on a made-up
+# machine: PATH holds a few plain tools and stubs that write down how they were called, nothing else.
+# One function is one test, and its name is the sentence that CTest shows. Nothing is built or installed.
+#
+# shellcheck disable=SC2016 # the bodies of stubs are meant for a later shell
+# shellcheck disable=SC2317 # the tests are called by name
+set -euo pipefail
+
+course=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/course
+plain_tools=(bash sh env awk basename cat chmod dirname getconf grep id mkdir readlink rm paste sed sort tr)
+
+# ---- The made-up repository and machine
+
+make_stub() { # make_stub NAME: a command whose body comes from stdin and that writes its call into $calls
+    rm -f "$bin/$1" # it may be a link to the real one
+    {
+        printf '#!/bin/bash\n{ printf "%s"; printf " <%%s>" "$@"; echo; } >>"%s"\n' "$1" "$calls"
+        cat
+    } >"$bin/$1"
+    chmod +x "$bin/$1"
+}
+
+make_day() { # make_day NAME SENTENCE
+    mkdir -p "$repo/days/$1"
+    printf '// SPDX-one\n// SPDX-two\n// Day 00: %s\n// More about it.\nint main() {}\n' "$2" \
+        >"$repo/days/$1/main.cpp"
+}
+
+make_repo() { # three days; one of them draws a plot
+    mkdir -p "$repo" "$bin" "$etc/apt/sources.list.d"
+    cp "$course" "$repo/course"
+    make_day day16_gather "Rebuild the history."
+    make_day day19_fused "Attend in place."
+    make_day day20_readbench "Time the read."
+    touch "$repo/days/day20_readbench/plot_main.cpp"
+}
+
+make_machine() { # a Debian 12 with everything, seen by root; a test takes away what it needs to
+    local tool
+    for tool in "${plain_tools[@]}"; do
+        tool=$(command -v "$tool") || exit 4
+        ln -s "$tool" "$bin/"
+    done
+    printf 'ID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian 12"\n' >"$etc/os-release"
+    touch "$calls"
+    for tool in 'g++ 12.2.0' 'ninja 1.11.1' 'git 2.39.5' 'gnuplot 5.4'; do
+        make_stub "${tool% *}" <<<"echo ${tool#* }"
+    done
+    make_stub id <<<'echo 0'
+    make_stub sudo <<<'while [[ $1 == -* ]]; do shift; done; "$@"'
+    make_stub apt-get <<<'if [[ $1 == indextargets ]]; then echo bookworm http://mirror.test/debian/; fi'
+    make_stub dpkg-query <<'STUB'
+for name in "$@"; do
+    case $name in
+        -* | *' '*) ;;
+        catch2) echo "catch2 installed 3.7.1-0.4~bpo12+1" ;;
+        *) echo "$name installed 1.2-3" ;;
+    esac
+done
+STUB
+    # Building a target makes its program, which prints where it runs and what it got, and exits with 7.
+    make_stub cmake <<'STUB'
+if [[ $1 == --version ]]; then echo "cmake version 3.25.1"; else echo "cmake speaks"; fi
+if [[ "$*" == *--target* ]]; then
+    for folder in days/*"${!#}" days/*/; do
+        program=build/cpu/${folder%/}/${!#}
+        mkdir -p "${program%/*}"
+        printf '#!/bin/bash\necho "in $PWD"\nprintf "<%%s>\\n" "$@"\nexit 7\n' >"$program"
+        chmod +x "$program"
+    done
+fi
+STUB
+    make_stub ctest <<'STUB'
+while [[ $1 != --test-dir ]]; do shift; done
+mkdir -p "$2"
+printf '<?xml version="1.0"?>\n<testsuite name="(empty)"\n\ttests="12"\n\tfailures="1"\n\tdisabled="0"\n' >"$2/course.xml"
+printf '\tskipped="3"\n\thostname=""\n>\n<system-out>\ttests="99"\n</system-out></testsuite>\n' >>"$2/course.xml"
+STUB
+}
+
+lose_packages() { # lose_packages NAME ...: dpkg-query no longer knows them, nor does PATH
+    make_stub dpkg-query <<STUB
+for name in "\$@"; do
+    case " $* " in *" \$name "*) continue ;; esac
+    case \$name in -* | *' '*) ;; *) echo "\$name installed 3.0" ;; esac
+done
+exit 1
+STUB
+}
+
+run_course() { # run_course ARGS: runs it on that machine, in $here; sets $status and $output (both streams)
+    status=0
+    output=$(cd "$here" && env -i PATH="$bin" COURSE_ETC="$etc" "$repo/course" "$@" 2>&1 </dev/null) || status=$?
+}
+
+# ---- Assertions: each says what it wanted and what it got
+
+fail() { # fail LINE
+    printf 'FAILED: %s\n--- status %s, output:\n%s\n--- calls:\n%s\n' "$1" "$status" "$output" "$(cat "$calls")"
+    exit 1
+}
+
+expect_status() { # expect_status N
+    [[ $status == "$1" ]] || fail "wanted exit status $1"
+}
+
+expect() { # expect TEXT ...: the output has each of these
+    local text
+    for text in "$@"; do [[ $output == *"$text"* ]] || fail "wanted in the output: $text"; done
+}
+
+expect_lines() { # expect_lines N: the output has so many lines
+    [[ $(grep -c '' <<<"$output") == "$1" ]] || fail "wanted $1 line(s) of output"
+}
+
+expect_call() { # expect_call TEXT ...: a stub was called like this
+    local text
+    for text in "$@"; do grep -qF -- "$text" "$calls" || fail "wanted the call: $text"; done
+}
+
+expect_no_call() { # expect_no_call TEXT: no stub was called like this
+    if grep -qF -- "$1" "$calls"; then fail "did not want the call: $1"; fi
+}
+
+expect_order() { # expect_order A B: in the output, A comes before B
+    expect "$1" "$2"
+    [[ ${output%%"$1"*} != *"$2"* ]] || fail "wanted '$1' before '$2'"
+}
+
+# ---- Days
+
+test_lists_every_day_with_one_line() {
+    run_course list
+    expect_status 0
+    expect "day16_gather           Rebuild the history." "day20_readbench        Time the read."
+    expect "Type first:  ./course run day16_gather"
+    [[ $output != *More* ]] || fail "wanted the first sentence alone"
+    local alone=$output
+    run_course
+    [[ $output == "$alone" ]] || fail "wanted the same without a word"
+}
+
+test_knows_a_day_by_name_number_and_folder() {
+    local word
+    for word in day20_readbench day20 20 days/day20_readbench/; do
+        run_course --dry-run run "$word"
+        expect_status 0
+        expect "build/cpu/days/day20_readbench/day20_readbench"
+    done
+}
+
+test_answers_an_unknown_word_in_one_line() {
+    run_course strat day19
+    expect_status 2
+    expect_lines 1
+    expect "strat" "list run test plot doctor help"
+}
+
+test_answers_an_unknown_day_with_the_days() {
+    local word
+    for word in 21 2 day ''; do
+        run_course run "$word"
+        expect_status 2
+        expect_lines 1
+        expect "day16_gather day19_fused day20_readbench"
+    done
+    expect_no_call "cmake <"
+}
+
+test_answers_an_ambiguous_day_with_the_choice() {
+    make_day day20_other "Another."
+    run_course run day20
+    expect_status 2
+    expect_lines 1
+    expect "day20_other day20_readbench"
+}
+
+test_shows_help_with_the_exit_statuses() {
+    run_course help
+    expect_status 0
+    expect "run DAY" "plot [DAY]" "3 something must be installed first"
+    [[ $output != *'set -e'* ]] || fail "wanted the comment alone"
+}
+
+# ---- Running
+
+test_passes_arguments_through_untouched() {
+    run_course run 19 --name "two words" "it's" '' '*' '$HOME'
+    expect "<--name>" "<two words>" "<it's>" "<>" "<*>" '<$HOME>'
+}
+
+test_passes_on_the_status_of_the_program() {
+    run_course run 19
+    expect_status 7
+    expect_call "cmake <--preset> <cpu>" "cmake <--build> <--preset> <cpu> <--target> <day19_fused>"
+}
+
+test_runs_the_program_in_the_folder_of_the_learner() {
+    here=$scratch
+    run_course run 19
+    expect "in $scratch" "\$ (cd '$repo' && cmake --preset cpu)"
+}
+
+test_shows_commands_that_a_shell_reads_back() {
+    run_course --dry-run run 19 "two words" "it's" ''
+    expect "\$ cmake --preset cpu" "\$ cmake --build --preset cpu --target day19_fused"
+    expect "\$ build/cpu/days/day19_fused/day19_fused 'two words' 'it'\\''s' ''"
+    local shown
+    eval "shown=(${output##*day19_fused/day19_fused })"
+    [[ ${#shown[@]} == 3 && ${shown[1]} == "it's" && ${shown[2]} == '' ]] || fail "wanted the words back"
+}
+
+test_runs_nothing_in_a_dry_run() {
+    lose_packages libfmt-dev
+    run_course --dry-run test
+    expect_status 0
+    expect "install -y --no-install-recommends libfmt-dev" "\$ ctest --test-dir build/cpu -L '^pure\$'"
+    expect_no_call "cmake <"
+    expect_no_call "ctest <"
+    expect_no_call "<install>"
+    [[ ! -e $repo/build ]] || fail "wanted no build folder"
+}
+
+test_keeps_stdout_for_the_program() {
+    output=$(cd "$here" && env -i PATH="$bin" COURSE_ETC="$etc" "$repo/course" run 19 x 2>/dev/null </dev/null) || true
+    [[ $output == "in $here"$'\n<x>' ]] || fail "wanted the program's own lines alone"
+}
+
+test_colours_commands_on_a_terminal_unless_no_color_is_set() {
+    script -qec true /dev/null </dev/null >/dev/null 2>&1 || exit 4 # no terminal can be made here
+    local on_terminal="env -i PATH='$bin' COURSE_ETC='$etc'" words="'$repo/course' --dry-run run 19"
+    output=$(script -qec "$on_terminal $words" /dev/null </dev/null)
+    expect $'\033[1;36m$ (cd'
+    output=$(script -qec "$on_terminal NO_COLOR=1 $words" /dev/null </dev/null)
+    [[ $output != *$'\033'* ]] || fail "wanted no colour with NO_COLOR"
+    run_course --dry-run run 19
+    [[ $output != *$'\033'* ]] || fail "wanted no colour in a pipe"
+}
+
+test_works_through_a_symlink_and_with_an_empty_environment() {
+    ln -s "$repo/course" "$scratch/link"
+    output=$(cd / && env -i "$scratch/link" list </dev/null)
+    expect "day19_fused"
+}
+
+test_reports_a_failing_build_with_status_1() {
+    make_stub cmake <<<'if [[ $1 == --build ]]; then echo "error: no" >&2; exit 2; fi'
+    run_course run 19
+    expect_status 1
+    expect "error: no" "the build failed"
+    run_course test
+    expect_status 1
+    expect_no_call "ctest <"
+}
+
+# ---- Tests and plots
+
+test_builds_the_cpu_preset_even_where_nvcc_is() {
+    make_stub nvcc <<<'echo release 13.0'
+    run_course test
+    expect_status 0
+    expect_call "cmake <--preset> <cpu>" "ctest <--test-dir> <build/cpu> <-L> <^pure\$>" "<--no-tests=error>"
+    expect_no_call "<gpu>"
+}
+
+test_counts_the_tests_that_ran_and_were_skipped() {
+    run_course test
+    expect "course: 9 tests ran, 1 failed, 3 skipped"
+}
+
+test_passes_further_arguments_to_ctest() {
+    run_course test pure -R "block pool"
+    expect_call "<-R> <block pool>"
+    run_course test -R other
+    expect_call "<-L> <^pure\$>" "<-R> <other>"
+}
+
+test_fails_with_status_1_when_a_test_fails() {
+    make_stub ctest <<<'exit 8'
+    run_course test
+    expect_status 1
+}
+
+test_refuses_a_label_that_it_does_not_know() {
+    run_course test cpu
+    expect_status 2
+    expect_lines 1
+}
+
+test_says_what_gpu_tests_need_without_nvcc() {
+    run_course test gpu
+    expect_status 3
+    expect_lines 1
+    expect "CUDA Toolkit"
+    run_course test all
+    expect_status 0
+    expect "the gpu tests are left out"
+    expect_call "<build/cpu> <-L> <^pure\$>"
+}
+
+test_runs_both_labels_in_the_gpu_folder_with_nvcc() {
+    make_stub nvcc <<<'echo release 13.0'
+    run_course test gpu
+    expect_call "cmake <--preset> <gpu>" "ctest <--test-dir> <build/gpu> <-L> <^gpu\$>"
+    run_course test all
+    expect_call "<build/gpu> <-L> <^(pure|gpu)\$>"
+}
+
+test_plots_day_20_by_default() {
+    run_course plot
+    expect_call "<--target> <day20_plot>"
+    expect "\$ build/cpu/days/day20_readbench/day20_plot" "in $repo"
+}
+
+test_says_that_a_day_has_no_plot() {
+    run_course plot 19
+    expect_status 2
+    expect_lines 1
+    expect_no_call "cmake <"
+}
+
+# ---- Set-up
+
+test_calls_no_apt_when_nothing_is_missing() {
+    run_course test
+    expect_no_call "apt-get <"
+    [[ $output != *missing* ]] || fail "wanted set-up to be silent"
+}
+
+test_says_what_is_missing_before_apt_runs() {
+    lose_packages libfmt-dev libcli11-dev
+    make_stub apt-get <<<'echo "apt speaks"'
+    run_course test
+    expect_status 0
+    expect_order "missing on this machine: libfmt-dev libcli11-dev" "apt speaks"
+    expect_order "--no-install-recommends libfmt-dev libcli11-dev" "cmake --preset cpu"
+    expect_call "<DPkg::Lock::Timeout=300> <update>" "<install> <-y> <--no-install-recommends> <libfmt-dev> <libcli11-dev>"
+    expect_no_call "sudo <"
+}
+
+test_counts_a_package_as_there_when_its_command_is() {
+    lose_packages gnuplot-nox cmake
+    run_course test
+    expect_no_call "apt-get <"
+    rm "$bin/gnuplot"
+    run_course test
+    expect_call "<--no-install-recommends> <gnuplot-nox>"
+}
+
+test_uses_sudo_that_asks_nothing_without_a_terminal() {
+    make_stub id <<<'echo 1000'
+    lose_packages libfmt-dev
+    run_course test
+    expect_status 0
+    expect_call "sudo <-n> <env> <DEBIAN_FRONTEND=noninteractive> <apt-get>" "<libfmt-dev>"
+}
+
+test_says_what_root_must_run_when_there_is_no_way_to_be_root() {
+    make_stub id <<<'echo 1000'
+    rm "$bin/sudo"
+    lose_packages libfmt-dev
+    run_course test
+    expect_status 3
+    expect "\$ env DEBIAN_FRONTEND=noninteractive apt-get" "install -y --no-install-recommends libfmt-dev"
+    expect_no_call "<install>"
+}
+
+test_takes_catch2_from_backports_in_its_own_command() {
+    lose_packages catch2 libfmt-dev
+    run_course test
+    expect_status 0
+    expect_call "<--no-install-recommends> <libfmt-dev>" "<--no-install-recommends> <catch2/bookworm-backports>"
+    local list=$etc/apt/sources.list.d/nanoserve-backports.list
+    [[ $(cat "$list") == "deb http://mirror.test/debian/ bookworm-backports main" ]] || fail "wanted apt's own mirror"
+}
+
+test_adds_no_second_backports_source() {
+    lose_packages catch2
+    make_stub apt-get <<<'echo bookworm-backports http://mirror.test/debian/'
+    run_course test
+    expect_call "<catch2/bookworm-backports>"
+    [[ ! -e $etc/apt/sources.list.d/nanoserve-backports.list ]] || fail "wanted no source of our own"
+}
+
+test_replaces_catch2_2_on_debian_12_alone() {
+    make_stub dpkg-query <<<'for name in "$@"; do echo "$name installed 2.13.10-1"; done'
+    run_course test
+    expect_call "<catch2/bookworm-backports>"
+    printf 'ID=ubuntu\nVERSION_ID="24.04"\n' >"$etc/os-release"
+    lose_packages catch2
+    run_course test
+    expect_call "<--no-install-recommends> <catch2>"
+}
+
+test_stops_with_one_line_when_apt_fails() {
+    lose_packages libfmt-dev
+    make_stub apt-get <<<'echo "E: no network" >&2; exit 100'
+    run_course test
+    expect_status 3
+    expect_order "E: no network" "set-up did not finish"
+    expect_no_call "cmake <"
+}
+
+test_installs_nothing_on_another_system() {
+    printf 'ID=fedora\nVERSION_ID=41\nPRETTY_NAME="Fedora 41"\n' >"$etc/os-release"
+    mv "$bin/g++" "$bin/clang++"
+    run_course test
+    expect_status 0
+    rm "$bin/ninja" "$bin/dpkg-query"
+    make_stub cmake <<<'echo cmake version 3.16.3'
+    run_course test
+    expect_status 3
+    expect "no ninja" "cmake is older than 3.25" "dnf install" "not tried"
+    expect_no_call "apt-get <"
+}
+
+# ---- Doctor
+
+test_doctor_finds_what_is_there() {
+    run_course doctor
+    expect_status 0
+    expect "Debian 12" "g++        12.2.0" "cmake      3.25.1" "no nvcc" "no GPU" "build/cpu is not configured yet"
+    expect_no_call "apt-get <"
+}
+
+test_doctor_shows_nvcc_and_the_gpu() {
+    make_stub nvcc <<<'echo Cuda compilation tools, release 13.0, V13.0.88'
+    make_stub nvidia-smi <<<'echo "GPU 0: NVIDIA H200"'
+    mkdir -p "$repo/build/cpu"
+    touch "$repo/build/cpu/CMakeCache.txt"
+    run_course doctor
+    expect_status 0
+    expect "nvcc       13.0" "GPU 0: NVIDIA H200" "build/cpu is configured"
+}
+
+test_doctor_fails_with_status_3_when_something_is_missing() {
+    rm "$bin/ninja"
+    lose_packages ninja-build libfmt-dev
+    run_course doctor
+    expect_status 3
+    expect "no ninja" "packages missing: ninja-build libfmt-dev"
+    expect_no_call "apt-get <"
+}
+
+# ---- The script itself
+
+test_is_clean_for_shellcheck() {
+    command -v shellcheck >/dev/null || exit 4
+    shellcheck "$course" "${BASH_SOURCE[0]}"
+}
+
+run_one() { # run_one test_NAME: makes its world, runs it, takes the world away
+    scratch=$(mktemp -d)
+    scratch=$(readlink -f "$scratch")
+    trap 'rm -rf "$scratch"' EXIT
+    bin=$scratch/bin etc=$scratch/etc calls=$scratch/calls repo="$scratch/a path with spaces/repo"
+    status=0 output='' here=$repo
+    make_repo
+    make_machine
+    "$1"
+}
+
+if [[ $# == 1 ]]; then
+    run_one "$1"
+else # all of them, each in a process of its own
+    failed=0
+    for name in $(compgen -A function test_); do
+        bash "${BASH_SOURCE[0]}" "$name" || { echo "$name: status $?" && failed=1; }
+    done
+    exit "$failed"
+fi
