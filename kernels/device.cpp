@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/model/require.hpp>
+
+#include <kernels/cuda_error.hpp>
+#include <kernels/device.hpp>
+
+#include <cmath>
+
+namespace nanoserve {
+
+std::optional<std::string> reason_for_no_device() {
+    int num_devices = 0;  // CUDA leaves it alone when it fails
+    const cudaError_t code = cudaGetDeviceCount(&num_devices);
+    if (code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver) {
+        (void)cudaGetLastError();
+        return join_text("needs a CUDA device: ", cudaGetErrorString(code));
+    }
+    NANOSERVE_CUDA_TRY(code);
+    return num_devices > 0 ? std::nullopt
+                           : std::optional<std::string>("needs a CUDA device: none is visible");
+}
+
+std::string describe_device() {
+    int device = 0;
+    NANOSERVE_CUDA_TRY(cudaGetDevice(&device));
+    cudaDeviceProp properties{};
+    NANOSERVE_CUDA_TRY(cudaGetDeviceProperties(&properties, device));
+    const double gib =
+        std::round(static_cast<double>(properties.totalGlobalMem) / 0x1p30 * 10.0) / 10.0;
+    return join_text(properties.name, ", sm_", properties.major, properties.minor, ", ",
+                     properties.multiProcessorCount, " SMs, ", gib, " GiB");
+}
+
+}  // namespace nanoserve

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace nanoserve {
+
+/// Why there is no GPU to run on: no driver, or no device. nullopt when there is one. Any other
+/// CUDA error throws CudaError, so that a broken installation is not taken for a missing one.
+[[nodiscard]] std::optional<std::string> reason_for_no_device();
+
+/// The current device in one line, for example "NVIDIA H200, sm_90, 132 SMs, 139.8 GiB". Throws
+/// CudaError when there is none.
+[[nodiscard]] std::string describe_device();
+
+}  // namespace nanoserve

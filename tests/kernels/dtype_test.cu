@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// The CPU's storage conversions against CUDA's own types, on the device: both sides must store the
+// same bits.
+#include "support/needs_gpu.hpp"
+
+#include <nanoserve/model/dtype.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <kernels/cuda_error.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace {
+
+// Counts floats whose bits are `first`, first + step, ... (one for each thread) that convert
+// differently.
+__global__ void count_differences(std::uint32_t first, std::uint32_t step,
+                                  std::uint32_t* num_different) {
+    const std::uint32_t bits = first + (blockIdx.x * blockDim.x + threadIdx.x) * step;
+    const float x = __uint_as_float(bits);
+    if (x != x) {
+        return;  // NaN keeps no bits to compare
+    }
+    const bool same_bf16 = nanoserve::from_float<nanoserve::Bf16>(x).bits ==
+                           __bfloat16_as_ushort(__float2bfloat16_rn(x));
+    const bool same_fp16 =
+        nanoserve::from_float<nanoserve::Fp16>(x).bits == __half_as_ushort(__float2half_rn(x));
+    if (!same_bf16 || !same_fp16) {
+        atomicAdd(num_different, 1u);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("floats become the same bf16 and fp16 bits as CUDA's conversions", "[kernels]") {
+    nanoserve::testing::needs_gpu();
+    constexpr std::uint32_t kNumThreads = 256, kNumBlocks = 1u << 16;
+    std::uint32_t* num_different = nullptr;
+    NANOSERVE_CUDA_TRY(cudaMalloc(&num_different, sizeof *num_different));
+    NANOSERVE_CUDA_TRY(cudaMemset(num_different, 0, sizeof *num_different));
+    count_differences<<<kNumBlocks, kNumThreads>>>(0, 255,
+                                                   num_different);  // 2^24 patterns over all 2^32
+    NANOSERVE_CUDA_TRY(cudaGetLastError());
+    std::uint32_t result = 1;
+    NANOSERVE_CUDA_TRY(cudaMemcpy(&result, num_different, sizeof result, cudaMemcpyDeviceToHost));
+    NANOSERVE_CUDA_TRY(cudaFree(num_different));
+    CHECK(result == 0);
+}
