@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/report/atomic_file.hpp>
+#include <nanoserve/report/file_error.hpp>
+#include <nanoserve/report/sidecar.hpp>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace nanoserve::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Grows whenever a reader of the old files would misread the new ones.
+constexpr int kSchema = 1;
+
+Json number_or_null(std::optional<double> value) {
+    return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+std::optional<double> optional_number(const Json& json) {
+    return json.is_null() ? std::nullopt : std::optional(json.get<double>());
+}
+
+Json gpu_json(const GpuFacts& gpu) {
+    return {{"name", gpu.name}, {"cuda", gpu.cuda}, {"driver", gpu.driver}, {"clocks", gpu.clocks}};
+}
+
+GpuFacts parse_gpu(const Json& json) {
+    return {json.at("name"), json.at("cuda"), json.at("driver"), json.at("clocks")};
+}
+
+Json provenance_json(const Provenance& provenance) {
+    return {{"cpu", provenance.cpu},
+            {"num_cpus", provenance.num_cpus},
+            {"os", provenance.os},
+            {"compiler", provenance.compiler},
+            {"build_type", provenance.build_type},
+            {"compile_flags", provenance.compile_flags},
+            {"commit", provenance.commit},
+            {"date_utc", provenance.date_utc},
+            {"instruction_set", provenance.instruction_set},
+            {"gpu", provenance.gpu ? gpu_json(*provenance.gpu) : Json(nullptr)}};
+}
+
+Provenance parse_provenance(const Json& json) {
+    Provenance provenance;
+    json.at("cpu").get_to(provenance.cpu);
+    json.at("num_cpus").get_to(provenance.num_cpus);
+    json.at("os").get_to(provenance.os);
+    json.at("compiler").get_to(provenance.compiler);
+    json.at("build_type").get_to(provenance.build_type);
+    json.at("compile_flags").get_to(provenance.compile_flags);
+    json.at("commit").get_to(provenance.commit);
+    json.at("date_utc").get_to(provenance.date_utc);
+    json.at("instruction_set").get_to(provenance.instruction_set);
+    if (!json.at("gpu").is_null()) {
+        provenance.gpu = parse_gpu(json.at("gpu"));
+    }
+    return provenance;
+}
+
+void insert_once(Json& object, const std::string& name, Json value) {
+    if (object.contains(name)) {
+        throw std::invalid_argument(fmt::format("sidecar: \"{}\" occurs twice", name));
+    }
+    object[name] = std::move(value);
+}
+
+Json series_json(const SampleSeries& series) {
+    Json samples = Json::array();
+    for (const double sample : series.samples_ns) {
+        samples.push_back(number_or_null(sample));
+    }
+    return {{"read", series.read},
+            {"seq_len", series.seq_len},
+            {"role", series.role},
+            {"samples_ns", std::move(samples)}};
+}
+
+SampleSeries parse_series(const Json& json) {
+    SampleSeries series{json.at("read"), json.at("seq_len"), json.at("role"), {}};
+    for (const Json& sample : json.at("samples_ns")) {
+        series.samples_ns.push_back(
+            optional_number(sample).value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+    return series;
+}
+
+// Text that is not UTF-8 gets replacement marks: a strange CPU name must not cost a run's data.
+std::string dump(const Json& json, int indent) {
+    return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+// One member of the outermost object, spread over lines and indented once.
+std::string outer_member(const std::string& name, const Json& value) {
+    std::string text = fmt::format("  \"{}\": {},\n", name, dump(value, 2));
+    for (std::size_t at = text.find('\n'); at + 1 < text.size(); at = text.find('\n', at + 1)) {
+        text.insert(at + 1, "  ");
+    }
+    return text;
+}
+
+Sidecar sidecar_from_json(const Json& json) {
+    if (const Json& schema = json.at("schema"); schema != kSchema) {
+        throw FileError(fmt::format("schema {} instead of {}", dump(schema, -1), kSchema));
+    }
+    Sidecar sidecar;
+    sidecar.provenance = parse_provenance(json.at("provenance"));
+    for (const auto& [name, value] : json.at("options").items()) {
+        sidecar.options.emplace_back(name, value.get<std::string>());
+    }
+    for (const auto& [name, value] : json.at("fitted").items()) {
+        sidecar.fitted.emplace_back(name, optional_number(value));
+    }
+    for (const Json& series : json.at("samples")) {
+        sidecar.samples.push_back(parse_series(series));
+    }
+    return sidecar;
+}
+
+}  // namespace
+
+std::filesystem::path sidecar_path(const std::filesystem::path& csv_path) {
+    return std::filesystem::path(csv_path).replace_extension(".json");
+}
+
+std::string to_json(const Sidecar& sidecar) {
+    Json options = Json::object();
+    for (const auto& [name, value] : sidecar.options) {
+        insert_once(options, name, value);
+    }
+    Json fitted = Json::object();
+    for (const auto& [name, value] : sidecar.fitted) {
+        insert_once(fitted, name, number_or_null(value));
+    }
+    std::string text = "{\n" + outer_member("schema", kSchema) +
+                       outer_member("provenance", provenance_json(sidecar.provenance)) +
+                       outer_member("options", options) + outer_member("fitted", fitted) +
+                       "  \"samples\": [";
+    const char* separator = "\n    ";
+    for (const SampleSeries& series : sidecar.samples) {
+        text += separator + dump(series_json(series), -1);
+        separator = ",\n    ";
+    }
+    return text + (sidecar.samples.empty() ? "]\n}\n" : "\n  ]\n}\n");
+}
+
+Sidecar parse_sidecar(std::string_view text) {
+    try {
+        return sidecar_from_json(Json::parse(text));
+    } catch (const Json::exception& error) {
+        throw FileError(fmt::format("no sidecar: {}", error.what()));
+    }
+}
+
+void write_sidecar(const std::filesystem::path& path, const Sidecar& sidecar) {
+    write_file_atomically(path, to_json(sidecar));
+}
+
+Sidecar read_sidecar(const std::filesystem::path& path) {
+    const std::string text = read_file(path);
+    try {
+        return parse_sidecar(text);
+    } catch (const FileError& error) {
+        throw FileError(fmt::format("{}: {}", path.string(), error.what()));
+    }
+}
+
+}  // namespace nanoserve::report

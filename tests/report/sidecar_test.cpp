@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/report/file_error.hpp>
+#include <nanoserve/report/sidecar.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <report/comma_locale.hpp>
+#include <report/temporary_folder.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+using namespace nanoserve::report;
+using namespace nanoserve::report::testing;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+Sidecar sample_sidecar() {
+    Sidecar sidecar;
+    sidecar.provenance = {.cpu = "AMD \"EPYC\" µ",
+                          .num_cpus = 2,
+                          .os = "Debian",
+                          .compiler = "GCC 12.2.0",
+                          .build_type = "Release",
+                          .compile_flags = "-O3",
+                          .commit = "0123456789-dirty",
+                          .date_utc = "2026-07-04T09:30:00Z",
+                          .instruction_set = "avx2",
+                          .gpu = GpuFacts{"NVIDIA H200", "13.0", "580.1", "SM 1980 MHz"}};
+    sidecar.options = {{"num_samples", "400"}, {"a_before_n", "kept in order"}};
+    sidecar.fitted = {{"gather_floor_us", 1.5}, {"crossover_tokens", std::nullopt}};
+    sidecar.samples = {{"gather", 16, "alone", {4100, 4100.5, 1e9}},
+                       {"fused", 16, "candidate", {}}};
+    return sidecar;
+}
+
+std::string with(const std::string& text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return text.substr(0, at) + to + text.substr(at + from.size());
+}
+
+}  // namespace
+
+TEST_CASE("a sidecar lies beside its result file", "[report][pure]") {
+    CHECK(sidecar_path("data/day-20.csv") == "data/day-20.json");
+    CHECK(sidecar_path("data.d/day") == "data.d/day.json");
+}
+
+TEST_CASE("a sidecar survives writing and reading", "[report][pure]") {
+    const TemporaryFolder folder;
+    Sidecar sidecar = sample_sidecar();
+    write_sidecar(folder.path() / "a.json", sidecar);
+    CHECK(read_sidecar(folder.path() / "a.json") == sidecar);
+    sidecar.provenance.gpu.reset();
+    sidecar.samples.clear();
+    sidecar.options.clear();
+    CHECK(parse_sidecar(to_json(sidecar)) == sidecar);
+}
+
+TEST_CASE("a locale with decimal commas changes no JSON", "[report][pure]") {
+    const std::string expected = to_json(sample_sidecar());
+    const CommaLocale commas;
+    CHECK(to_json(sample_sidecar()) == expected);
+    CHECK(parse_sidecar(expected) == sample_sidecar());
+    CHECK_THAT(expected, ContainsSubstring("[4100.0,4100.5,1000000000.0]"));
+}
+
+TEST_CASE("numbers that are not finite are null in the file", "[report][pure]") {
+    Sidecar sidecar = sample_sidecar();
+    sidecar.fitted[0].second = std::numeric_limits<double>::infinity();
+    sidecar.samples[0].samples_ns = {std::numeric_limits<double>::quiet_NaN(), 2};
+    const std::string text = to_json(sidecar);
+    CHECK_THAT(text, ContainsSubstring("[null,2.0]"));
+    const Sidecar read = parse_sidecar(text);
+    CHECK(!read.fitted[0].second);
+    CHECK(std::isnan(read.samples[0].samples_ns[0]));
+}
+
+TEST_CASE("four thousand samples take one line", "[report][pure]") {
+    Sidecar sidecar = sample_sidecar();
+    const std::string before = to_json(sidecar);
+    sidecar.samples[0].samples_ns.assign(4000, 123.5);
+    const std::string after = to_json(sidecar);
+    CHECK(std::count(after.begin(), after.end(), '\n') ==
+          std::count(before.begin(), before.end(), '\n'));
+}
+
+TEST_CASE("text that is not UTF-8 does not cost the file", "[report][pure]") {
+    Sidecar sidecar = sample_sidecar();
+    sidecar.provenance.cpu.push_back(static_cast<char>(0xff));
+    CHECK(parse_sidecar(to_json(sidecar)).samples == sidecar.samples);
+}
+
+TEST_CASE("an option that occurs twice is refused", "[report][pure]") {
+    Sidecar sidecar = sample_sidecar();
+    sidecar.options.push_back(sidecar.options[0]);
+    CHECK_THROWS_AS(to_json(sidecar), std::invalid_argument);
+}
+
+TEST_CASE("what is not our JSON is refused", "[report][pure]") {
+    const std::string good = to_json(sample_sidecar());
+    CHECK_THROWS_AS(parse_sidecar(""), FileError);
+    CHECK_THROWS_AS(parse_sidecar(good + "x"), FileError);
+    CHECK_THROWS_AS(parse_sidecar("[]"), FileError);
+    CHECK_THROWS_AS(parse_sidecar(with(good, "4100.0", "NaN")), FileError);
+    CHECK_THROWS_AS(parse_sidecar(with(good, "4100.0", "\"4100\"")), FileError);
+    CHECK_THROWS_AS(parse_sidecar(with(good, "\"role\"", "\"rolle\"")), FileError);
+    CHECK_THROWS_MATCHES(parse_sidecar(with(good, "\"schema\": 1", "\"schema\": 2")), FileError,
+                         MessageMatches(ContainsSubstring("schema 2 instead of 1")));
+}
+
+TEST_CASE("an error in a sidecar names the file", "[report][pure]") {
+    CHECK_THROWS_MATCHES(read_sidecar("/nowhere/a.json"), FileError,
+                         MessageMatches(ContainsSubstring("/nowhere/a.json")));
+}
