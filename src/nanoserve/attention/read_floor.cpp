@@ -11,48 +11,71 @@
 namespace nanoserve {
 namespace {
 
-// Sums the rows of one logical block in one pool; `next_block` is the block to ask for ahead of
-// time, or -1.
-std::uint32_t sum_block(const void* pool, const KVLayout& layout, const detail::SequenceRead& read,
-                        std::int64_t i, BlockId next_block, detail::SumWords sum_words) {
+// Tokens [begin, end) of one logical block; the next block is asked for ahead of time unless it is
+// -1.
+struct BlockPart {
+    BlockId block = 0;
+    BlockId next_block = -1;
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+};
+
+std::uint32_t sum_part(const void* pool, const KVLayout& layout, const BlockPart& part,
+                       detail::SumWords sum_words) {
     const std::int64_t element = bytes_of(layout.dtype);
-    const std::int64_t num_tokens = tokens_in_block(read, layout, i);
     const auto address = [&](BlockId block, std::int64_t token, std::int64_t head) -> const void* {
         return block < 0 ? nullptr
                          : static_cast<const std::byte*>(pool) +
                                layout.offset(block, token, head) * element;
     };
-    const BlockId block = read.block_table[i];
     if (layout.is_dense_nhd()) {
-        return sum_words(address(block, 0, 0), num_tokens * layout.token_stride * element / 4,
-                         address(next_block, 0, 0));
+        const std::int64_t num_words = (part.end - part.begin) * layout.token_stride * element / 4;
+        return sum_words(address(part.block, part.begin, 0), num_words,
+                         address(part.next_block, part.begin, 0));
     }
     std::uint32_t sum = 0;
     for (std::int64_t head = 0; head < layout.num_kv_heads; ++head) {
-        for (std::int64_t token = 0; token < num_tokens; ++token) {
-            sum += sum_words(address(block, token, head), layout.head_dim * element / 4,
-                             address(next_block, token, head));
+        for (std::int64_t token = part.begin; token < part.end; ++token) {
+            sum += sum_words(address(part.block, token, head), layout.head_dim * element / 4,
+                             address(part.next_block, token, head));
         }
     }
     return sum;
 }
 
-std::uint32_t sum_blocks(const PagedKVView& kv, const detail::SequenceRead& read, FloorOrder order,
-                         detail::Share blocks, detail::SumWords sum_words) {
+// The share of one thread: tokens [begin, end) of the sequence, in the parts that its blocks cut
+// them into.
+std::vector<BlockPart> parts_of(const detail::SequenceRead& read, std::int64_t block_size,
+                                detail::Share tokens, FloorOrder order) {
+    std::vector<BlockPart> parts;
+    for (std::int64_t t = tokens.begin; t < tokens.end;) {
+        const std::int64_t i = t / block_size;
+        const std::int64_t end = std::min(tokens.end, (i + 1) * block_size);
+        const bool ahead = order == FloorOrder::prefetched && end < tokens.end;
+        parts.push_back({.block = read.block_table[i],
+                         .next_block = ahead ? read.block_table[i + 1] : -1,
+                         .begin = t - i * block_size,
+                         .end = end - i * block_size});
+        t = end;
+    }
+    return parts;
+}
+
+std::uint32_t sum_tokens(const PagedKVView& kv, const detail::SequenceRead& read, FloorOrder order,
+                         detail::Share tokens, detail::SumWords sum_words) {
+    const auto parts = parts_of(read, kv.layout.block_size, tokens, order);
     std::uint32_t sum = 0;
     if (order == FloorOrder::keys_then_values) {
         for (const void* pool : {kv.k_cache, kv.v_cache}) {
-            for (std::int64_t i = blocks.begin; i < blocks.end; ++i) {
-                sum += sum_block(pool, kv.layout, read, i, -1, sum_words);
+            for (const BlockPart& part : parts) {
+                sum += sum_part(pool, kv.layout, part, sum_words);
             }
         }
         return sum;
     }
-    for (std::int64_t i = blocks.begin; i < blocks.end; ++i) {
-        const bool ahead = order == FloorOrder::prefetched && i + 1 < blocks.end;
-        const BlockId next_block = ahead ? read.block_table[i + 1] : -1;
-        sum += sum_block(kv.k_cache, kv.layout, read, i, next_block, sum_words);
-        sum += sum_block(kv.v_cache, kv.layout, read, i, next_block, sum_words);
+    for (const BlockPart& part : parts) {
+        sum += sum_part(kv.k_cache, kv.layout, part, sum_words);
+        sum += sum_part(kv.v_cache, kv.layout, part, sum_words);
     }
     return sum;
 }
@@ -88,9 +111,9 @@ std::uint32_t read_floor(PagedAttentionParams params, FloorOrder order, ReadCont
     for (std::int64_t seq = 0; seq < params.num_seqs; ++seq) {
         const auto read = detail::sequence_read(params, seq);
         team.run([&](int index) {
-            const auto blocks = detail::share_of(read.num_blocks, index, team.num_threads());
+            const auto tokens = detail::share_of(read.seq_len, index, team.num_threads());
             sums[static_cast<std::size_t>(index)] +=
-                sum_blocks(params.kv, read, order, blocks, sum_words);
+                sum_tokens(params.kv, read, order, tokens, sum_words);
         });
     }
     return std::accumulate(sums.begin(), sums.end(), std::uint32_t{0});

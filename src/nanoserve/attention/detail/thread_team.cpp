@@ -5,15 +5,23 @@
 namespace nanoserve::detail {
 namespace {
 
-// Waits until the value is no longer `old`: a few microseconds awake, because the next read follows
-// soon in a benchmark or a decode loop, then asleep.
+// Tells the processor that this is a waiting loop, where there is a word for it.
+void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+// Waits until the value is no longer `old`: some tens of microseconds awake, because the next read
+// follows soon in a benchmark or a decode loop, then asleep.
 template <class T>
 void wait_while(const std::atomic<T>& value, T old) {
-    constexpr int kSpins = 4000;
+    constexpr int kSpins = 1000;  // a pause takes 40 to 140 cycles on current x86 processors
     for (int i = 0; i < kSpins; ++i) {
         if (value.load(std::memory_order_acquire) != old) {
             return;
         }
+        pause();
     }
     value.wait(old, std::memory_order_acquire);
 }
