@@ -147,6 +147,18 @@ TEST_CASE("compare_reads warms up both reads and keeps all hooks out of the samp
           "c");
 }
 
+TEST_CASE("settle calls run the same read again, untimed, right before its sample",
+          "[bench][pure]") {
+    std::string log;
+    const TimingOptions options{
+        .num_samples = 2, .num_warmup = 0, .settle_calls = 2, .before_sample = [&] { log += 'b'; }};
+    CHECK(order_of_calls(options, log) ==
+          "bBBtBt"
+          "bCCtCt"
+          "bCCtCt"
+          "bBBtBt");
+}
+
 TEST_CASE("compare_reads puts each interval on its own side of its own pair", "[bench][pure]") {
     // In the order of the clock: B C, C B, B C.
     FakeClock clock{10, 11, 21, 20, 30, 31};

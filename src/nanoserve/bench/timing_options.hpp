@@ -27,6 +27,9 @@ struct TimingOptions {
     std::size_t num_warmup = 10;
     /// Calls of the read between two readings of the clock.
     std::size_t calls_per_sample = 1;
+    /// Untimed calls of the same read right before each sample: it then finds the processor's
+    /// caches as it leaves them itself, not as its rival in a comparison does. For warm reads.
+    std::size_t settle_calls = 0;
     /// Runs untimed before each sample and each warm-up call: flush a cache, rotate buffers.
     std::function<void()> before_sample = {};
     /// Runs untimed before the first sample and after the last; throws when the outputs differ.

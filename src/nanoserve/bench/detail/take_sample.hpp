@@ -37,6 +37,9 @@ void warm_up(Read& read, const TimingOptions& options) {
 template <Clock C, class Read>
 [[nodiscard]] double take_sample(C& clock, Read& read, const TimingOptions& options) {
     run_if_set(options.before_sample);
+    for (std::size_t call = 0; call < options.settle_calls; ++call) {
+        call_once(read);
+    }
     const auto begin = clock.now();
     for (std::size_t call = 0; call < options.calls_per_sample; ++call) {
         call_once(read);
