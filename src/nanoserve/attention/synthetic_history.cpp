@@ -46,11 +46,11 @@ SyntheticHistory::SyntheticHistory(const HistorySpec& spec)
     scatter_free_blocks();
     std::mt19937 random(spec.seed);
     const std::int64_t token_elements = std::int64_t{spec.shape.num_kv_heads} * spec.shape.head_dim;
-    const auto k = random_rows(spec.seq_len * token_elements, random);
-    const auto v = random_rows(spec.seq_len * token_elements, random);
+    k_ = random_rows(spec.seq_len * token_elements, random);
+    v_ = random_rows(spec.seq_len * token_elements, random);
     for (std::int64_t i = 0; i < spec.num_histories; ++i) {
         seqs_.push_back(cache_.add_sequence());
-        const auto written = cache_.prefill(seqs_.back(), 0, {k.data(), v.data(), spec.seq_len});
+        const auto written = cache_.prefill(seqs_.back(), 0, rows());
         require(written.ok(), to_string(written));
         tables_.push_back(cache_.batch({&seqs_.back(), 1}));
     }

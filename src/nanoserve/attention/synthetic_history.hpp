@@ -43,6 +43,12 @@ class SyntheticHistory {
     /// Appends one token with random values to the current history.
     WriteResult append();
 
+    /// What every history was prefilled with: the same rows as they were before they were paged.
+    [[nodiscard]] KVRows rows() const { return {k_.data(), v_.data(), spec_.seq_len}; }
+
+    /// The sequences in the cache, one for each history.
+    [[nodiscard]] const std::vector<SeqId>& seqs() const { return seqs_; }
+
     [[nodiscard]] const PagedKVCache& cache() const { return cache_; }
     [[nodiscard]] const HistorySpec& spec() const { return spec_; }
 
@@ -55,7 +61,7 @@ class SyntheticHistory {
     std::vector<SeqId> seqs_;
     std::vector<BlockTables> tables_;  // one for each history
     std::size_t current_ = 0;
-    std::vector<float> q_, token_;
+    std::vector<float> k_, v_, q_, token_;
     PagedAttentionParams params_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/report/number_text.hpp>
-#include <nanoserve/report/table.hpp>
 #include <nanoserve/report/plot/wrapped_text.hpp>
+#include <nanoserve/report/table.hpp>
 
 #include <fmt/core.h>
 

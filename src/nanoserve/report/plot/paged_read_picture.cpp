@@ -11,7 +11,7 @@ namespace nanoserve::report {
 namespace {
 
 std::string how_to_read(const PagedReadFacts& facts) {
-    std::string text = "Marker: fastest sample. Bar: from lo_us to hi_us.";
+    std::string text = "Marker: fastest sample. Bar: 5th to 95th percentile.";
     if (facts.reads.size() > 1) {
         text += fmt::format(" Speedup: time of {} / time of the read.", facts.reads.front().read);
     }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/report/number_text.hpp>
 #include <nanoserve/report/plot/gnuplot_script.hpp>
 #include <nanoserve/report/plot/gnuplot_text.hpp>
-#include <nanoserve/report/number_text.hpp>
 #include <nanoserve/report/plot/paged_read_script.hpp>
 #include <nanoserve/report/plot/panel_script.hpp>
 #include <nanoserve/report/plot/picture_style.hpp>
