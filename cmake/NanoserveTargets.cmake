@@ -15,7 +15,7 @@ endfunction()
 # nanoserve_day(day19_fused main.cpp ...): the program of one day.
 function(nanoserve_day name)
   add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE nanoserve::nanoserve)
+  target_link_libraries(${name} PRIVATE nanoserve::nanoserve nanoserve::report fmt::fmt)
   nanoserve_warnings(${name})
 endfunction()
 
@@ -29,4 +29,20 @@ function(nanoserve_test name)
   nanoserve_warnings(${name})
   catch_discover_tests(${name} TEST_PREFIX "${arg_LABEL}/" DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS ${arg_LABEL} SKIP_RETURN_CODE 4 TIMEOUT 300)
+endfunction()
+
+# nanoserve_script_tests(course course_test.sh [arguments]): one CTest test for each function test_... of a
+# bash script, named by its words; the script is called with the arguments and the function's name.
+function(nanoserve_script_tests prefix script)
+  find_program(NANOSERVE_BASH bash REQUIRED)
+  set(script ${CMAKE_CURRENT_SOURCE_DIR}/${script})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${script})
+  file(STRINGS ${script} functions REGEX "^test_[a-z0-9_]+\\(\\)")
+  foreach(function IN LISTS functions)
+    string(REGEX REPLACE "^(test_[a-z0-9_]+).*" "\\1" function "${function}")
+    string(REGEX REPLACE "^test_" "pure/${prefix} " name "${function}")
+    string(REPLACE "_" " " name "${name}")
+    add_test(NAME "${name}" COMMAND ${NANOSERVE_BASH} ${script} ${ARGN} ${function})
+    set_tests_properties("${name}" PROPERTIES LABELS pure SKIP_RETURN_CODE 4 TIMEOUT 120)
+  endforeach()
 endfunction()

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// Day 20: time the read, not the step: the curve of both reads, and the number a kernel has to
+// beat.
+#include "gotchas.hpp"
+#include "options.hpp"
+#include "sweep.hpp"
+#include "sweep_files.hpp"
+
+#include <nanoserve/report/file_error.hpp>
+#include <nanoserve/report/number_text.hpp>
+#include <nanoserve/report/plot/gnuplot_run.hpp>
+#include <nanoserve/report/table.hpp>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <exception>
+
+using namespace nanoserve;
+using namespace nanoserve::day20;
+
+namespace {
+
+// A line that says what is being measured: rewritten in place on a terminal.
+void show_progress(std::size_t index, std::size_t count, std::int64_t seq_len) {
+    fmt::print(stderr, "{}measuring {} of {}: {} tokens{}", isatty(2) ? "\r" : "", index + 1, count,
+               seq_len, isatty(2) && index + 1 < count ? "   " : "\n");
+}
+
+void print_fits(std::span<const report::ReadRow> rows, const report::Sidecar& sidecar) {
+    for (const char* read : {"gather", "fused"}) {
+        if (const auto fit = fit_of(rows, read)) {
+            const auto crossover = fit->crossover_tokens();
+            fmt::print(
+                "{:<6}  floor {}, then {} for each token{}\n", read,
+                report::duration_text(fit->floor_us), report::duration_text(fit->us_per_token),
+                crossover ? fmt::format("; both cost the same at {:.0f} tokens", *crossover) : "");
+        }
+    }
+    for (const auto& [name, value] : sidecar.fitted) {
+        if (name.ends_with(".last_leg_ratio") && value) {
+            fmt::print("{}: the last leg of the sweep costs {} times the one before\n",
+                       name.substr(0, name.find('.')), report::ratio_text(*value));
+        }
+    }
+}
+
+// readbench's mean beside Google Benchmark's, for the same closures.
+void print_second_opinion(std::span<const SweepPoint> points) {
+    fmt::print("\nmean of one call   readbench   Google Benchmark   ratio\n");
+    for (const SweepPoint& point : points) {
+        for (const auto& [read, timing, other_us] :
+             {std::tuple{"gather", &point.reads.baseline, point.gather_benchmark_us},
+              std::tuple{"fused", &point.reads.candidate, point.fused_benchmark_us}}) {
+            const double our_us = timing->mean_ns().value_or(0.0) / 1e3;
+            fmt::print("{:>6} {:<6}     {:>9}   {:>16}   {:>5}\n", point.seq_len, read,
+                       report::duration_text(our_us), report::duration_text(other_us),
+                       report::ratio_text(our_us / other_us));
+        }
+    }
+}
+
+ExitStatus run_sweep(const Options& options) {
+    require_folders(options);
+    std::vector<SweepPoint> points;
+    for (std::size_t i = 0; i < options.histories.size(); ++i) {
+        show_progress(i, options.histories.size(), options.histories[i]);
+        points.push_back(measure(options, options.histories[i]));
+    }
+    const auto provenance =
+        report::collect_provenance(nanoserve::to_string(options.instruction_set));
+    const auto rows = to_rows(options, report::machine_name(provenance), points);
+    const auto sidecar = to_sidecar(options, provenance, points, rows);
+    write_files(options, rows, sidecar);
+
+    fmt::print("{}, {}/{}/{}, block_size {}, {}, {} thread{}, {} cache, {}\n\n{}\n",
+               options.model.name, options.model.attention.num_q_heads,
+               options.model.attention.num_kv_heads, options.model.attention.head_dim,
+               options.block_size, nanoserve::to_string(options.dtype), options.num_threads,
+               options.num_threads == 1 ? "" : "s", to_string(options.cache),
+               nanoserve::to_string(options.instruction_set), report::format_table(rows));
+    print_fits(rows, sidecar);
+    print_second_opinion(points);
+    fmt::print("\nwrote {}\n", options.csv().string());
+    draw_plots(options);
+    fmt::print("drew  {}.png and .svg\n", options.plot_stem().string());
+    return kFine;
+}
+
+ExitStatus run(const Options& options) {
+    if (options.time_the_step) {
+        return time_the_step(options);
+    }
+    if (options.seeds.size() > 1) {
+        return compare_seeds(options);
+    }
+    if (options.num_repeats > 1) {
+        return repeat_one_read(options);
+    }
+    return run_sweep(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const auto parsed = parse_options(argc, argv);
+    if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
+        return report_refusal(*refusal);
+    }
+    const auto fail = [](ExitStatus status, const std::exception& error) -> int {
+        fmt::print(stderr, "day20: {}\n", error.what());
+        return status;
+    };
+    try {
+        return run(std::get<Options>(parsed));
+    } catch (const report::FileError& error) {
+        return fail(kFilesFailed, error);
+    } catch (const report::PlotError& error) {
+        return fail(kPlotFailed, error);
+    } catch (const std::exception& error) {
+        return fail(kMeasurementFailed, error);
+    }
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The nanoserve authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# days_test.sh FOLDER TEST: runs the days' programs, which lie in FOLDER, as a learner would.
+set -euo pipefail
+
+programs=$(cd "$1" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+day() { PATH=${PATH_OF_DAY:-$PATH} "$programs/$1/$1" "${@:2}"; }
+short_sweep() { day day20_readbench --histories 16,64 --samples 6 --data . --plots . "$@"; }
+status_of() { local status=0; "$@" >out.txt 2>err.txt || status=$?; echo "$status"; }
+expect() { # expect WHAT IS SHOULD
+    [[ $2 == "$3" ]] || { printf '%s is %s, should be %s\n' "$1" "$2" "$3"; cat out.txt err.txt; exit 1; }
+}
+says() { grep -qF -- "$2" "$1" || { printf '%s does not say: %s\n' "$1" "$2"; cat "$1"; exit 1; }; }
+num_lines() { wc -l <"$1" | tr -d ' '; }
+
+test_day_16_shows_the_table_and_proves_the_gather() {
+    expect status "$(status_of day day16_gather)" 0
+    says out.txt 'logical'
+    says out.txt 'never paged: yes, bit for bit'
+    says out.txt 'bytes: copy'
+    says out.txt 'time of one read: best'
+}
+
+test_day_19_attends_in_place_with_the_same_bits() {
+    expect status "$(status_of day day19_fused)" 0
+    says out.txt 'fused == gathered: yes, bit for bit'
+    says out.txt 'none copied'
+}
+
+test_day_20_writes_the_csv_the_sidecar_and_both_pictures() {
+    expect status "$(status_of short_sweep)" 0
+    expect "rows and header" "$(num_lines day-20-readbench.csv)" 7
+    says err.txt 'measuring 2 of 2: 64 tokens'
+    says out.txt 'Google Benchmark'
+    says out.txt 'for each token'
+    [[ -s day-20-readbench.json && -s paged-read-benchmark.png && -s paged-read-benchmark.svg ]]
+    expect "files" "$(find . -type f | wc -l | tr -d ' ')" 6 # those four and our two logs: nothing half-written
+}
+
+test_day_20_reads_a_cold_pool_on_two_threads() {
+    expect status "$(status_of short_sweep --histories 2048 --cache cold --threads 2 --dtype bf16)" 0
+    says day-20-readbench.csv 'bf16,2,cold'
+}
+
+test_day_20_without_gnuplot_keeps_the_csv() {
+    mkdir bin
+    ln -s "$(command -v sh)" bin/sh
+    expect status "$(PATH_OF_DAY=$scratch/bin status_of short_sweep)" 4
+    says err.txt 'gnuplot'
+    expect "rows and header" "$(num_lines day-20-readbench.csv)" 7
+    [[ ! -e paged-read-benchmark.png ]]
+}
+test_day_20_refuses_a_wrong_flag_and_a_missing_folder() {
+    expect status "$(status_of short_sweep --samples 0)" 2
+    says err.txt 'day20: --samples: Value 0 not in range 6 to 1000000'
+    expect "lines on stderr" "$(num_lines err.txt)" 1
+    expect status "$(status_of day day20_readbench --data nowhere)" 3
+    says err.txt 'day20: the folder nowhere does not exist'
+    expect "lines on stderr" "$(num_lines err.txt)" 1
+}
+
+test_day_20_times_the_step_until_the_pool_runs_out() {
+    expect status "$(status_of day day20_readbench --time-the-step)" 1
+    says err.txt 'out of blocks: the write needs 1, free are 0'
+    says err.txt 'Time the read, not the step'
+    expect "lines on stderr" "$(num_lines err.txt)" 1
+}
+
+test_day_20_compares_seeds_and_repeats() {
+    expect status "$(status_of day day20_readbench --seed 0,1 --histories 16 --samples 20)" 0
+    says out.txt 'seed   1: best'
+    says out.txt '% of each other'
+    expect status "$(status_of day day20_readbench --repeat 3 --histories 16 --samples 20)" 0
+    says out.txt '  3: best'
+    says out.txt 'the best wandered by'
+}
+
+test_day_20_plot_draws_from_the_files_alone() {
+    expect status "$(status_of short_sweep)" 0
+    rm paged-read-benchmark.png
+    expect status "$(status_of "$programs/day20_readbench/day20_plot" --data . --plots .)" 0
+    [[ -s paged-read-benchmark.png ]]
+    rm day-20-readbench.csv
+    expect status "$(status_of "$programs/day20_readbench/day20_plot" --data . --plots .)" 3
+    says err.txt 'day-20-readbench.csv'
+}
+
+"$2"
