@@ -46,6 +46,7 @@ std::vector<InstructionSet> available_instruction_sets() {
 
 InstructionSet default_instruction_set() {
     const auto available = available_instruction_sets();
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here writes the environment
     const char* wanted = std::getenv("NANOSERVE_INSTRUCTION_SET");
     if (wanted == nullptr || *wanted == '\0') {
         return available.back();

@@ -18,11 +18,11 @@ NANOSERVE_INLINE std::uint32_t sum(const void* words, std::int64_t num_words, co
     std::int64_t i = 0;
     for (; i + kWordsPerStep <= num_words; i += kWordsPerStep) {
         if (next != nullptr) {
-            for (int line = 0; line < 4; ++line) {
+            for (std::int64_t line = 0; line < 4; ++line) {
                 __builtin_prefetch(static_cast<const char*>(next) + i * 4 + line * 64);
             }
         }
-        for (int s = 0; s < kNumSums; ++s) {
+        for (std::int64_t s = 0; s < kNumSums; ++s) {
             sums[s] += load_vector<Uint>(source + i + s * kWidth);
         }
     }
