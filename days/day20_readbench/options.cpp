@@ -22,7 +22,7 @@ constexpr const char* kFooter =
     "  --time-the-step     time the write together with the read: the history grows, the pool runs "
     "out\n"
     "  --seed 0,1,2,3      other values and other blocks, the same cost\n"
-    "  --repeat 10         the best stays where it is, the median wanders\n\n"
+    "  --repeat 10         how far the best and the median wander from repeat to repeat\n\n"
     "Exit status: 0 fine; 1 the measurement failed; 2 wrong usage; 3 a data file could not be "
     "written;\n"
     "4 the picture could not be drawn (the CSV is kept).";
