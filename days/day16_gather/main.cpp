@@ -39,12 +39,15 @@ int main() {
         kShape.num_kv_heads, kShape.head_dim, 12, kShape.num_kv_heads, kShape.head_dim,
         blocks_needed(kNumTokens, 4), 12 - kNumTokens);
 
+    //! [read]
     // The read: gather sequence A through its table, then masked scaled dot-product attention.
     std::vector<float> gathered(4 * 16, std::numeric_limits<float>::quiet_NaN());
     PagedAttentionParams params = history.params();
     params.out = gathered.data();
     gather_read(params);
+    //! [read]
 
+    //! [proof]
     // The proof: the same keys and values, never paged.
     std::vector<float> never_paged(gathered.size(), std::numeric_limits<float>::quiet_NaN());
     sdpa({.q = params.q,
@@ -55,6 +58,7 @@ int main() {
           .num_tokens = kNumTokens,
           .shape = kShape});
     const bool equal = gathered == never_paged;
+    //! [proof]
     fmt::print(
         "attention over the gathered history == attention over a cache that was never paged: {}\n",
         equal ? "yes, bit for bit" : "NO");

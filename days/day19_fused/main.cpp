@@ -50,6 +50,7 @@ int main() {
                kShape.num_kv_heads, kShape.head_dim, kShape.num_q_heads, kShape.num_q_heads,
                kShape.head_dim);
 
+    //! [reads]
     // Both reads, into outputs that hold NaN before.
     std::vector<float> gathered(4 * 16, std::numeric_limits<float>::quiet_NaN());
     std::vector<float> fused = gathered;
@@ -59,21 +60,26 @@ int main() {
     fused_params.out = fused.data();
     gather_read(gather_params);
     paged_attention_reference(fused_params);
+    //! [reads]
 
+    //! [proof]
     // The proof: Day 16's bits, and the numbers of an oracle in double precision within what
     // rounding explains.
     const bool equal = gathered == fused;
     const double error = largest_difference(fused, attention_oracle(fused_params).out);
     const double bound = rounding_bound(fused_params);
+    //! [proof]
     fmt::print("fused == gathered: {}\n", equal ? "yes, bit for bit" : "NO");
     fmt::print("|fused - float64 oracle| is at most {:.2g}; rounding explains {:.2g}\n", error,
                bound);
 
     // The cost: every byte of the history is loaded once, nothing is copied.
     SteadyClock clock;
+    //! [compare]
     const ReadComparison comparison = compare_reads(
         clock, [&] { gather_read(gather_params); },
         [&] { paged_attention_reference(fused_params); });
+    //! [compare]
     fmt::print("bytes: {} of K and V loaded in place, none copied\n",
                kShape.kv_bytes(10, DType::fp32));
     fmt::print("time of one read: gather {}, fused {} (best of {}): {}\n",

@@ -44,6 +44,7 @@ void gather_read(const PagedAttentionParams& params, ReadContext& context) {
         const std::int64_t num_floats = (read.num_blocks * block_bytes + 3) / 4;
         auto* k = reinterpret_cast<std::byte*>(state.gathered.k.reserve(num_floats));
         auto* v = reinterpret_cast<std::byte*>(state.gathered.v.reserve(num_floats));
+        //! [copy]
         state.team().run([&](int index) {
             const auto share = detail::share_of(read.num_blocks, index, state.team().num_threads());
             for (std::int64_t i = share.begin; i < share.end; ++i) {
@@ -51,6 +52,8 @@ void gather_read(const PagedAttentionParams& params, ReadContext& context) {
                 copy_block(params.kv.v_cache, layout, read.block_table[i], v + i * block_bytes);
             }
         });
+        //! [copy]
+        //! [attend]
         const std::int64_t num_slots = read.num_blocks * layout.block_size;
         auto& mask = state.gathered.mask;
         mask.assign(static_cast<std::size_t>(num_slots), 0);
@@ -68,6 +71,7 @@ void gather_read(const PagedAttentionParams& params, ReadContext& context) {
               .mask = mask.data(),
               .sm_scale = params.sm_scale},
              context);
+        //! [attend]
     }
 }
 

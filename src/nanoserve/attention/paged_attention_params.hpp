@@ -26,20 +26,21 @@ struct PagedAttentionParams {
     const void* q = nullptr;  ///< [num_seqs, num_q_heads, head_dim], elements of io_dtype
     void* out = nullptr;      ///< [num_seqs, num_q_heads, head_dim], dense, elements of io_dtype
     float* lse = nullptr;     ///< [num_seqs, num_q_heads], natural logarithm; may be nullptr
-    DType io_dtype = DType::fp32;
-    std::int32_t num_q_heads = 0;
-    std::int64_t q_stride = 0;  ///< elements from one sequence's q to the next; 0 means dense
+    DType io_dtype = DType::fp32;  ///< of q and out
+    std::int32_t num_q_heads = 0;  ///< a multiple of the KV heads in kv.layout
+    std::int64_t q_stride = 0;     ///< elements from one sequence's q to the next; 0 means dense
 
     PagedKVView kv;  ///< pools of one layer
     /// [num_seqs, max_blocks_per_seq]; entries past the used ones are never followed
     const BlockId* block_tables = nullptr;
     /// [num_seqs], tokens in the cache, the newest included
     const std::int32_t* seq_lens = nullptr;
-    std::int64_t num_seqs = 0;
-    std::int64_t max_blocks_per_seq = 0;
+    std::int64_t num_seqs = 0;            ///< sequences in the batch
+    std::int64_t max_blocks_per_seq = 0;  ///< entries in each row of block_tables
 
     std::optional<float> sm_scale = {};  ///< factor on q.k; empty means 1/sqrt(head_dim), 0 means 0
 
+    /// The sizes that decide what the read costs.
     [[nodiscard]] AttentionShape shape() const {
         return {.num_q_heads = num_q_heads,
                 .num_kv_heads = kv.layout.num_kv_heads,

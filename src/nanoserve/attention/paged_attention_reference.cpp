@@ -7,6 +7,7 @@
 namespace nanoserve {
 namespace {
 
+//! [rows]
 // Rows of one KV head in one physical block of a pool.
 detail::Rows rows_of(const void* pool, const KVLayout& layout, BlockId block,
                      std::int64_t num_tokens, std::int64_t kv_head) {
@@ -14,7 +15,9 @@ detail::Rows rows_of(const void* pool, const KVLayout& layout, BlockId block,
     return {static_cast<const std::byte*>(pool) + offset * bytes_of(layout.dtype),
             layout.token_stride, num_tokens, layout.head_dim};
 }
+//! [rows]
 
+//! [in place]
 void attend_in_place(const PagedKVView& kv, const detail::SequenceRead& read, float sm_scale,
                      const detail::RowOps& ops, detail::HeadWork& work) {
     const KVLayout& layout = kv.layout;
@@ -37,6 +40,7 @@ void attend_in_place(const PagedKVView& kv, const detail::SequenceRead& read, fl
         }
     }
 }
+//! [in place]
 
 }  // namespace
 

@@ -14,8 +14,8 @@ class ReadState;
 
 /// How a read on the CPU is run. Neither changes a bit of the result.
 struct ReadOptions {
-    int num_threads = 1;
-    InstructionSet instruction_set = default_instruction_set();
+    int num_threads = 1;  ///< 1 to 1024; the calling thread is one of them
+    InstructionSet instruction_set = default_instruction_set();  ///< one that is available here
 };
 
 /// What a read needs beside its arguments and keeps between calls: its threads and its scratch
@@ -25,11 +25,15 @@ class ReadContext {
   public:
     /// Throws std::invalid_argument when num_threads is below 1 or above 1024.
     explicit ReadContext(const ReadOptions& options = {});
+    /// Threads and scratch change hands.
     ReadContext(ReadContext&&) noexcept;
+    /// Threads and scratch change hands; those held before end.
     ReadContext& operator=(ReadContext&&) noexcept;
     ~ReadContext();
 
+    /// As given to the constructor.
     [[nodiscard]] const ReadOptions& options() const { return options_; }
+    /// For the reads themselves.
     [[nodiscard]] detail::ReadState& state() { return *state_; }
 
   private:

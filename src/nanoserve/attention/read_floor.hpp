@@ -19,9 +19,11 @@ enum class FloorOrder {
     prefetched,        ///< block by block, asking for the next block while this one is summed
 };
 
+/// All orders, for a loop over them.
 inline constexpr std::array kFloorOrders = {FloorOrder::keys_then_values,
                                             FloorOrder::block_by_block, FloorOrder::prefetched};
 
+/// "keys then values", "block by block" or "prefetched".
 [[nodiscard]] std::string_view to_string(FloorOrder order);
 
 /// Loads every K and V row that a read has to load, through the same block tables, and does nothing

@@ -58,6 +58,7 @@ void attend(const SdpaParams& p, std::int64_t query, const detail::RowOps& ops,
     const float sm_scale = effective_sm_scale(p.sm_scale, p.shape.head_dim);
     const auto heads = work.kv_heads();
 
+    //! [attend]
     work.load_query(static_cast<const std::byte*>(p.q) + offset_bytes, p.io_dtype);
     for_each_run(mask, p.num_tokens, [&](std::int64_t begin, std::int64_t end, bool visible) {
         if (!visible) {
@@ -76,6 +77,7 @@ void attend(const SdpaParams& p, std::int64_t query, const detail::RowOps& ops,
                                 rows_of(p.v, p, begin, end, h), work.sums(h));
         }
     });
+    //! [attend]
     work.write_output(static_cast<std::byte*>(p.out) + offset_bytes, p.io_dtype,
                       p.lse == nullptr ? nullptr : p.lse + row);
 }

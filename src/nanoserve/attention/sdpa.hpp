@@ -15,15 +15,15 @@ struct SdpaParams {
     const void* q = nullptr;  ///< [num_queries, num_q_heads, head_dim], elements of io_dtype
     void* out = nullptr;      ///< [num_queries, num_q_heads, head_dim], elements of io_dtype
     float* lse = nullptr;     ///< [num_queries, num_q_heads], natural logarithm; may be nullptr
-    DType io_dtype = DType::fp32;
-    std::int64_t num_queries = 0;
+    DType io_dtype = DType::fp32;  ///< of q and out
+    std::int64_t num_queries = 0;  ///< rows of q, out and mask
 
-    const void* k = nullptr;  ///< [num_tokens, num_kv_heads, head_dim], elements of kv_dtype
-    const void* v = nullptr;  ///< [num_tokens, num_kv_heads, head_dim], elements of kv_dtype
-    DType kv_dtype = DType::fp32;
-    std::int64_t num_tokens = 0;
+    const void* k = nullptr;       ///< [num_tokens, num_kv_heads, head_dim], elements of kv_dtype
+    const void* v = nullptr;       ///< [num_tokens, num_kv_heads, head_dim], elements of kv_dtype
+    DType kv_dtype = DType::fp32;  ///< of k and v
+    std::int64_t num_tokens = 0;   ///< rows of k and v
 
-    AttentionShape shape;
+    AttentionShape shape;  ///< heads and head_dim
     /// [num_queries, num_tokens], 0 hides a token; nullptr: all are visible
     const std::uint8_t* mask = nullptr;
     std::optional<float> sm_scale = {};  ///< factor on q.k; empty means 1/sqrt(head_dim), 0 means 0

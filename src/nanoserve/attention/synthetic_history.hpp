@@ -12,7 +12,7 @@ namespace nanoserve {
 
 /// What a benchmark of a read asks for.
 struct HistorySpec {
-    AttentionShape shape;
+    AttentionShape shape;            ///< heads and head_dim
     std::int64_t seq_len = 0;        ///< tokens of each history
     std::int32_t block_size = 16;    ///< tokens
     DType dtype = DType::fp32;       ///< of the pool; q and out are fp32
@@ -49,7 +49,9 @@ class SyntheticHistory {
     /// The sequences in the cache, one for each history.
     [[nodiscard]] const std::vector<SeqId>& seqs() const { return seqs_; }
 
+    /// The cache that all histories share.
     [[nodiscard]] const PagedKVCache& cache() const { return cache_; }
+    /// What was asked for.
     [[nodiscard]] const HistorySpec& spec() const { return spec_; }
 
   private:

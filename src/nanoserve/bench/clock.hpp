@@ -27,6 +27,7 @@ concept Clock = requires(C& clock) {
 struct SteadyClock {
     static_assert(std::chrono::steady_clock::is_steady, "a clock that is set back times nothing");
 
+    /// A reading of std::chrono::steady_clock.
     [[nodiscard]] static std::chrono::steady_clock::time_point now() noexcept {
         return std::chrono::steady_clock::now();
     }

@@ -20,6 +20,7 @@ class FakeClock {
   public:
     /// The intervals in nanoseconds, in the order in which they will be measured.
     FakeClock(std::initializer_list<double> intervals_ns);
+    /// The same, from a list made beforehand.
     explicit FakeClock(std::vector<double> intervals_ns);
 
     /// The next reading. Throws std::out_of_range once the script is over.

@@ -10,18 +10,19 @@ namespace nanoserve {
 
 /// One measured read: a history of `num_tokens` took `time_us` microseconds.
 struct CostPoint {
-    double num_tokens = 0;
-    double time_us = 0;
+    double num_tokens = 0;  ///< cached history
+    double time_us = 0;     ///< of one read, above zero
 };
 
 /// time = floor_us + us_per_token * num_tokens, with both coefficients at or above zero.
 struct ReadCostFit {
-    double floor_us = 0;
-    double us_per_token = 0;
+    double floor_us = 0;      ///< what a read costs before its first token
+    double us_per_token = 0;  ///< what each token adds
     /// The largest |model / measured - 1| over the points: 0.1 means that no point is off by more
     /// than 10 %.
     double max_relative_residual = 0;
 
+    /// What the model says a read of num_tokens tokens takes, in microseconds.
     [[nodiscard]] double time_us(double num_tokens) const {
         return floor_us + us_per_token * num_tokens;
     }

@@ -23,8 +23,8 @@ enum class Verdict { none, faster, slower, no_difference };
 
 /// One sample of each read, taken back to back, in nanoseconds per sample.
 struct SamplePair {
-    double baseline_ns = 0;
-    double candidate_ns = 0;
+    double baseline_ns = 0;   ///< of the read to compare with
+    double candidate_ns = 0;  ///< of the read in question
 };
 
 /// Whether the number of samples was fixed beforehand or decided by a StopRule on the way.
@@ -45,11 +45,11 @@ struct ReadComparison {
 
     /// Each read on its own. Here an interval counts even when the other half of its pair is bad.
     ReadTiming baseline;
-    ReadTiming candidate;
+    ReadTiming candidate;  ///< the other read
     /// The pairs of which both halves are usable, in the order in which they were taken.
     std::vector<SamplePair> pairs;
-    std::size_t num_dropped_pairs = 0;
-    SampleCount sample_count = SampleCount::fixed;
+    std::size_t num_dropped_pairs = 0;              ///< pairs with an unusable half
+    SampleCount sample_count = SampleCount::fixed;  ///< who decided how many there are
 
     /// Whether a sample of either read is zero. Then there is no speedup, no ratio and no verdict;
     /// the remedy is more calls per sample.

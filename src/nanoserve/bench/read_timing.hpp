@@ -38,17 +38,25 @@ class ReadTiming {
 
     /// The usable intervals in the order in which they were taken, in nanoseconds per *sample*.
     [[nodiscard]] const std::vector<double>& samples_ns() const noexcept { return samples_ns_; }
+    /// Calls of the read in each sample.
     [[nodiscard]] std::size_t calls_per_sample() const noexcept { return calls_per_sample_; }
 
+    /// Samples dropped because the clock went back.
     [[nodiscard]] std::size_t num_backward() const noexcept { return num_backward_; }
+    /// Samples dropped because the difference was not finite.
     [[nodiscard]] std::size_t num_not_finite() const noexcept { return num_not_finite_; }
+    /// Whether a sample is zero: take more calls per sample.
     [[nodiscard]] bool clock_too_coarse() const;
 
+    /// The fastest sample.
     [[nodiscard]] std::optional<double> best_ns() const;
+    /// The arithmetic mean.
     [[nodiscard]] std::optional<double> mean_ns() const;
+    /// The middle sample.
     [[nodiscard]] std::optional<double> median_ns() const;
-    /// The 5th and the 95th percentile (nearest rank).
+    /// The 5th percentile (nearest rank).
     [[nodiscard]] std::optional<double> low_ns() const;
+    /// The 95th percentile (nearest rank).
     [[nodiscard]] std::optional<double> high_ns() const;
 
     /// (high - low) / median: 0.1 means that nine samples out of ten lie within 10 %.

@@ -11,14 +11,14 @@ namespace nanoserve {
 
 /// A closed interval, low <= high.
 struct Interval {
-    double low = 0;
-    double high = 0;
+    double low = 0;   ///< the lower end, included
+    double high = 0;  ///< the upper end, included
 };
 
 /// Two ranks in a sorted list, counted from 1 as statisticians do; `low + high == n + 1`.
 struct RankInterval {
-    std::size_t low = 0;
-    std::size_t high = 0;
+    std::size_t low = 0;   ///< rank of the lower end
+    std::size_t high = 0;  ///< rank of the upper end
 };
 
 // Every function below answers with an empty optional when there is no value, or when one of the

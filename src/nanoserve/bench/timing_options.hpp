@@ -14,9 +14,9 @@ namespace nanoserve {
 /// `min_samples` and at the latest after `max_samples`. For exploring only: a run that stops when
 /// its numbers please is biased towards them, so a comparison that used a rule gives no verdict.
 struct StopRule {
-    double relative_error = 0.01;
-    std::size_t min_samples = 10;
-    std::size_t max_samples = 400;
+    double relative_error = 0.01;   ///< above 0
+    std::size_t min_samples = 10;   ///< at least so many
+    std::size_t max_samples = 400;  ///< at most so many
 };
 
 /// What `time_read` and `compare_reads` do besides calling the clock and the reads.
@@ -34,6 +34,7 @@ struct TimingOptions {
     std::function<void()> before_sample = {};
     /// Runs untimed before the first sample and after the last; throws when the outputs differ.
     std::function<void()> check = {};
+    /// Ends the run early; empty: num_samples decides.
     std::optional<StopRule> stop_rule = {};
 };
 

@@ -11,7 +11,7 @@ namespace nanoserve {
 /// page fault is left for whoever reads it first. Moves, does not copy.
 class AlignedBuffer {
   public:
-    // In bytes: a cache line, and the widest vector register.
+    /// In bytes: a cache line, and the widest vector register.
     static constexpr std::size_t kAlignment = 64;
 
     AlignedBuffer() = default;
@@ -19,7 +19,9 @@ class AlignedBuffer {
     /// Throws std::runtime_error naming the size when the memory is not to be had.
     explicit AlignedBuffer(std::size_t num_bytes);
 
+    /// The first byte; nullptr when default-constructed.
     [[nodiscard]] std::byte* data() { return bytes_.get(); }
+    /// The same, for reading.
     [[nodiscard]] const std::byte* data() const { return bytes_.get(); }
 
   private:

@@ -34,8 +34,11 @@ class BlockPool {
     /// Holders of the block, 0 when it is free. Throws std::invalid_argument on an impossible id.
     [[nodiscard]] std::int32_t ref_count(BlockId id) const;
 
+    /// Blocks altogether.
     [[nodiscard]] std::int32_t num_blocks() const;
+    /// Blocks that nobody holds.
     [[nodiscard]] std::int32_t num_free() const;
+    /// Blocks with at least one holder.
     [[nodiscard]] std::int32_t num_used() const;
 
   private:

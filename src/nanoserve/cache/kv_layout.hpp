@@ -12,14 +12,14 @@ namespace nanoserve {
 /// so that NHD, HND, and K and V interleaved in one buffer are the same code. The head_dim elements
 /// of a row are contiguous.
 struct KVLayout {
-    DType dtype = DType::fp32;
-    std::int32_t num_blocks = 0;
-    std::int32_t block_size = 0;  ///< tokens in one block
-    std::int32_t num_kv_heads = 0;
-    std::int32_t head_dim = 0;
-    std::int64_t block_stride = 0;
-    std::int64_t token_stride = 0;
-    std::int64_t head_stride = 0;
+    DType dtype = DType::fp32;      ///< of the elements
+    std::int32_t num_blocks = 0;    ///< blocks in the pool
+    std::int32_t block_size = 0;    ///< tokens in one block
+    std::int32_t num_kv_heads = 0;  ///< heads in each token
+    std::int32_t head_dim = 0;      ///< elements in one row
+    std::int64_t block_stride = 0;  ///< elements from one block to the next
+    std::int64_t token_stride = 0;  ///< elements from one token to the next
+    std::int64_t head_stride = 0;   ///< elements from one head to the next
 
     /// Elements from the start of the pool to the row; 64-bit before anything is multiplied.
     [[nodiscard]] constexpr std::int64_t offset(std::int64_t block, std::int64_t token,
@@ -32,16 +32,17 @@ struct KVLayout {
         return head_stride == head_dim && token_stride == std::int64_t{num_kv_heads} * head_dim;
     }
 
+    /// Equal when all sizes and strides are.
     friend constexpr bool operator==(const KVLayout&, const KVLayout&) = default;
 };
 
 /// The sizes of a pool without its order in memory.
 struct PoolShape {
-    DType dtype = DType::fp32;
-    std::int32_t num_blocks = 0;
-    std::int32_t block_size = 16;  ///< tokens
-    std::int32_t num_kv_heads = 0;
-    std::int32_t head_dim = 0;
+    DType dtype = DType::fp32;      ///< of the elements
+    std::int32_t num_blocks = 0;    ///< blocks in the pool
+    std::int32_t block_size = 16;   ///< tokens
+    std::int32_t num_kv_heads = 0;  ///< heads in each token
+    std::int32_t head_dim = 0;      ///< elements in one row
 };
 
 /// [num_blocks, block_size, num_kv_heads, head_dim], the default order of this library.

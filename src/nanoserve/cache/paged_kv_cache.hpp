@@ -40,7 +40,9 @@ class PagedKVCache {
     // A pool is large: fork() shares it, and nothing copies it by accident.
     PagedKVCache(const PagedKVCache&) = delete;
     PagedKVCache& operator=(const PagedKVCache&) = delete;
+    /// The pools change hands; nothing is copied.
     PagedKVCache(PagedKVCache&&) = default;
+    /// The pools change hands; those held before are freed.
     PagedKVCache& operator=(PagedKVCache&&) = default;
     ~PagedKVCache() = default;
 
@@ -78,9 +80,13 @@ class PagedKVCache {
     /// Borrows the pools of one layer. Valid while the cache lives.
     [[nodiscard]] PagedKVView view(std::int32_t layer = 0) const;
 
+    /// Who holds which block.
     [[nodiscard]] const BlockPool& pool() const { return pool_; }
+    /// Sizes and strides of the pool of each layer.
     [[nodiscard]] const KVLayout& layout() const { return layout_; }
+    /// Layers, each with a K pool and a V pool.
     [[nodiscard]] std::int32_t num_layers() const { return num_layers_; }
+    /// Sequences that are registered and not yet freed.
     [[nodiscard]] std::int64_t num_seqs() const {
         return static_cast<std::int64_t>(sequences_.size());
     }

@@ -13,7 +13,7 @@ namespace nanoserve {
 struct PagedKVView {
     const void* k_cache = nullptr;  ///< pool of K rows, element type layout.dtype
     const void* v_cache = nullptr;  ///< pool of V rows, the same layout
-    KVLayout layout;
+    KVLayout layout;                ///< sizes and strides of both pools
 
     /// The K row of a token; T is the storage type of layout.dtype.
     template <class T>

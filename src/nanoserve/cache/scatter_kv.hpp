@@ -12,14 +12,16 @@ namespace nanoserve {
 /// New K and V rows on their way into a pool; fp32, converted to the pool's dtype as they are
 /// stored.
 struct KVRows {
-    const float* k = nullptr;  ///< [num_tokens, num_kv_heads, head_dim]
-    const float* v = nullptr;  ///< [num_tokens, num_kv_heads, head_dim]
-    std::int64_t num_tokens = 0;
+    const float* k = nullptr;     ///< [num_tokens, num_kv_heads, head_dim]
+    const float* v = nullptr;     ///< [num_tokens, num_kv_heads, head_dim]
+    std::int64_t num_tokens = 0;  ///< rows of k and of v
 };
 
 /// Stores row t of `rows` at slot_mapping[t] = block_id * block_size + block_offset of both pools.
 ///
 /// @param k_cache, v_cache pools with `layout`, written in place
+/// @param layout sizes and strides of both pools
+/// @param rows the new rows, fp32
 /// @param slot_mapping flat slot of each new token, one per row; all are checked before the first
 /// store
 /// @throws std::invalid_argument when the counts differ or a slot lies outside the pool, naming it

@@ -13,7 +13,9 @@ struct [[nodiscard]] WriteResult {
     std::int64_t blocks_needed = 0;  ///< blocks that the write had to take from the pool
     std::int64_t blocks_free = 0;    ///< blocks that were free before it
 
+    /// Whether the write happened.
     [[nodiscard]] constexpr bool ok() const { return blocks_needed <= blocks_free; }
+    /// The same as ok().
     constexpr explicit operator bool() const { return ok(); }
 };
 

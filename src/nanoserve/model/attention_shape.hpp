@@ -11,10 +11,11 @@ namespace nanoserve {
 /// The sizes that decide what one attention read costs. Query head h reads KV head h /
 /// group_size().
 struct AttentionShape {
-    std::int32_t num_q_heads = 0;
-    std::int32_t num_kv_heads = 0;
-    std::int32_t head_dim = 0;  ///< elements in one head
+    std::int32_t num_q_heads = 0;   ///< query heads
+    std::int32_t num_kv_heads = 0;  ///< heads of K and of V
+    std::int32_t head_dim = 0;      ///< elements in one head
 
+    /// Query heads that share one KV head.
     [[nodiscard]] constexpr std::int32_t group_size() const { return num_q_heads / num_kv_heads; }
 
     /// Bytes of the K and V rows of `num_tokens` tokens, one layer: what every read has to load.
@@ -22,6 +23,7 @@ struct AttentionShape {
         return 2 * num_tokens * num_kv_heads * std::int64_t{head_dim} * bytes_of(dtype);
     }
 
+    /// Equal when all sizes are.
     friend constexpr bool operator==(const AttentionShape&, const AttentionShape&) = default;
 };
 

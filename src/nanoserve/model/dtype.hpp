@@ -14,12 +14,12 @@ enum class DType : std::uint8_t { fp32, fp16, bf16 };
 
 /// bfloat16 storage: the upper half of a float. Not an arithmetic type.
 struct Bf16 {
-    std::uint16_t bits = 0;
+    std::uint16_t bits = 0;  ///< 1 sign, 8 exponent, 7 fraction bits
 };
 
 /// IEEE binary16 storage: 1 sign, 5 exponent, 10 fraction bits. Not an arithmetic type.
 struct Fp16 {
-    std::uint16_t bits = 0;
+    std::uint16_t bits = 0;  ///< as stored
 };
 
 /// Bytes of one element.
@@ -33,6 +33,7 @@ struct Fp16 {
 /// The inverse of to_string. Throws std::invalid_argument naming the text and the known names.
 [[nodiscard]] DType parse_dtype(std::string_view text);
 
+/// Exact.
 [[nodiscard]] constexpr float to_float(float x) {
     return x;
 }
@@ -59,11 +60,13 @@ struct Fp16 {
 template <class T>
 [[nodiscard]] constexpr T from_float(float x);
 
+/// Exact.
 template <>
 constexpr float from_float<float>(float x) {
     return x;
 }
 
+/// Keeps the upper 16 bits, rounded by the lower ones.
 template <>
 constexpr Bf16 from_float<Bf16>(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
@@ -74,6 +77,7 @@ constexpr Bf16 from_float<Bf16>(float x) {
     return {static_cast<std::uint16_t>((bits + round_to_even) >> 16)};
 }
 
+/// Values below 2^-14 become subnormal.
 template <>
 constexpr Fp16 from_float<Fp16>(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
