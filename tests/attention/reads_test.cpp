@@ -308,3 +308,67 @@ TEST_CASE("one cache is read from several threads at once", "[attention]") {
         CHECK(out == expected.out);
     }
 }
+
+TEST_CASE("a pool with padded strides is gathered row by row", "[attention]") {
+    PagedCase test({.block_size = 3, .seq_lens = {8}});
+    ReadContext context;
+    const Result expected = run(kGather, test, context);
+    auto params = test.params();
+    // The same rows with a hole of NaN behind each token.
+    const auto& dense = params.kv.layout;
+    nanoserve::KVLayout padded = dense;
+    padded.token_stride += 5;
+    padded.block_stride = padded.token_stride * dense.block_size;
+    const auto spread = [&](const void* pool) {
+        std::vector<float> rows(static_cast<std::size_t>(padded.block_stride * padded.num_blocks),
+                                NAN);
+        for (std::int64_t token = 0; token < dense.num_blocks * dense.block_size; ++token) {
+            std::copy_n(static_cast<const float*>(pool) + token * dense.token_stride,
+                        dense.token_stride, rows.begin() + token * padded.token_stride);
+        }
+        return rows;
+    };
+    const auto k = spread(params.kv.k_cache);
+    const auto v = spread(params.kv.v_cache);
+    params.kv = {.k_cache = k.data(), .v_cache = v.data(), .layout = padded};
+    for (const Read read : {kGather, kFused}) {
+        std::fill(test.out().begin(), test.out().end(), std::byte{0xff});
+        read(params, context);
+        CHECK(test.out() == expected.out);
+    }
+}
+
+TEST_CASE("a long history of equal values loses none of them", "[attention]") {
+    // One fp32 chain of 131072 additions of 0.1 would be off by 1e-3; see rounding_bound for what
+    // stretches allow.
+    constexpr std::int32_t kNumTokens = 131072;
+    PagedCase test({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 4},
+                    .block_size = 16,
+                    .seq_lens = {kNumTokens}});
+    test.set_q(0.0f);
+    for (int t = 0; t < kNumTokens; ++t) {
+        test.set_row(false, test.tables().block_tables[static_cast<std::size_t>(t / 16)], t % 16, 0,
+                     0.1f);
+    }
+    ReadContext context;
+    test.out() = run(kFused, test, context).out;
+    const double bound = nanoserve::rounding_bound(test.params());
+    CHECK(bound < 3e-5);
+    test.out() = run(kFused, test, context).out;
+    CHECK_THAT(double{test.out_floats()[0]}, WithinAbs(double{0.1f}, bound));
+}
+
+TEST_CASE("the rounding bound of a small case is a few units in the last place", "[attention]") {
+    // One token: ds = (16/16 + 6) u S, and 2 (ds + 6u) + (1 + 1/64 + 1/16 + 1/1024 + 6) u, with S =
+    // 2 and max |v| = 3.
+    PagedCase test({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 16},
+                    .block_size = 1,
+                    .seq_lens = {1}});
+    test.set_q(0.5f);
+    test.set_row(true, test.tables().block_tables[0], 0, 0, -1.0f);
+    test.set_row(false, test.tables().block_tables[0], 0, 0, -3.0f);
+    constexpr double u = 0x1p-24;
+    const double chains = 1.0 + 1.0 / 64 + 1.0 / 16 + 1.0 / 1024 + 6.0;
+    CHECK_THAT(nanoserve::rounding_bound(test.params()),
+               WithinRel(3.0 * (2.0 * (7.0 * 2.0 + 6.0) + chains) * u, 1e-12));
+}

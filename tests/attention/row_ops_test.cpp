@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of a read, alone: exactness of their conversions, accuracy of exp, and the same bits on
 // every instruction set.
+#include <nanoserve/attention/detail/read_state.hpp>
 #include <nanoserve/attention/detail/row_ops.hpp>
+#include <nanoserve/attention/read_context.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -10,6 +12,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <random>
 #include <vector>
@@ -94,7 +97,7 @@ TEST_CASE("every step has the same bits on every instruction set", "[attention]"
     for (const InstructionSet set : nanoserve::available_instruction_sets()) {
         CAPTURE(nanoserve::to_string(set));
         const auto& ops = row_ops(set, DType::fp32);
-        const nanoserve::detail::Rows view = {rows.data(), head_dim, kNumRows, head_dim};
+        const nanoserve::detail::Rows view = {rows.data(), 4, head_dim, kNumRows, head_dim};
         std::vector<float> scores(static_cast<std::size_t>(num_heads * kNumRows));
         std::vector<float> out(q.size(), 0.0f);
         ops.score_rows(q.data(), num_heads, view, 0.3f, {scores.data(), kNumRows});
@@ -125,7 +128,7 @@ TEST_CASE("vector loads of 16-bit storage agree with the scalar conversion on al
     std::vector<float> out(patterns.size(), -0.0f);
     const float weight = 1.0f;
     row_ops(set, dtype)
-        .accumulate_rows({const_cast<float*>(&weight), 1}, 1, {patterns.data(), 0, 1, 0x10000},
+        .accumulate_rows({const_cast<float*>(&weight), 1}, 1, {patterns.data(), 2, 0, 1, 0x10000},
                          out.data());
     std::size_t num_wrong = 0;
     for (std::size_t i = 0; i < patterns.size(); ++i) {
@@ -137,6 +140,28 @@ TEST_CASE("vector loads of 16-bit storage agree with the scalar conversion on al
                      std::bit_cast<std::uint32_t>(out[i]) != std::bit_cast<std::uint32_t>(expected);
     }
     CHECK(num_wrong == 0);
+}
+
+TEST_CASE("each instruction set has steps of its own, and a context uses those of its set",
+          "[attention]") {
+    const auto sets = nanoserve::available_instruction_sets();
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+        for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16}) {
+            nanoserve::ReadContext context({.instruction_set = sets[i]});
+            CHECK(&context.state().row_ops(dtype) == &row_ops(sets[i], dtype));
+            for (std::size_t j = 0; j < i; ++j) {
+                CHECK(row_ops(sets[i], dtype).score_rows != row_ops(sets[j], dtype).score_rows);
+            }
+        }
+    }
+}
+
+TEST_CASE("the environment chooses the default instruction set", "[attention]") {
+    setenv("NANOSERVE_INSTRUCTION_SET", "baseline", 1);
+    CHECK(nanoserve::default_instruction_set() == InstructionSet::baseline);
+    setenv("NANOSERVE_INSTRUCTION_SET", "", 1);
+    CHECK(nanoserve::default_instruction_set() == nanoserve::available_instruction_sets().back());
+    unsetenv("NANOSERVE_INSTRUCTION_SET");
 }
 
 TEST_CASE("instruction sets are read as they are written, and an unknown one is refused",

@@ -47,7 +47,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a mask with holes gives what attention over the visible tokens alone gives, bit for bit",
+TEST_CASE("a mask with holes gives what attention over the visible tokens alone gives",
           "[attention]") {
     constexpr std::int64_t kNumTokens = 75;
     std::vector<float> k(kNumTokens * 2 * 5), v(k.size()), q(4 * 5);
@@ -126,4 +126,34 @@ TEST_CASE("sdpa refuses what it can't do, by name", "[attention]") {
     params.sm_scale = 1.0f;
     params.num_tokens = -1;
     CHECK_THROWS_AS(nanoserve::sdpa(params), std::invalid_argument);
+}
+
+TEST_CASE("each query of a 16-bit batch reads and writes its own rows", "[attention]") {
+    const std::array<nanoserve::Bf16, 4> q = {};
+    const std::array<float, 4> kv = {1.0f, 2.0f, 3.0f, 4.0f};  // two tokens of head_dim 2
+    const std::array<std::uint8_t, 4> mask = {1, 0, 0, 1};
+    std::array<nanoserve::Bf16, 4> out{};
+    nanoserve::sdpa({.q = q.data(),
+                     .out = out.data(),
+                     .io_dtype = nanoserve::DType::bf16,
+                     .num_queries = 2,
+                     .k = kv.data(),
+                     .v = kv.data(),
+                     .num_tokens = 2,
+                     .shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 2},
+                     .mask = mask.data()});
+    for (std::size_t i = 0; i < 4; ++i) {
+        CHECK(nanoserve::to_float(out[i]) == kv[i]);
+    }
+}
+
+TEST_CASE("sdpa refuses impossible shapes and counts", "[attention]") {
+    float x = 0.0f;
+    SdpaParams params{.q = &x, .out = &x, .num_queries = 1, .k = &x, .v = &x, .num_tokens = 1, .shape = {}};
+    params.shape = {.num_q_heads = 3, .num_kv_heads = 2, .head_dim = 1};
+    CHECK_THROWS_AS(nanoserve::sdpa(params), std::invalid_argument);
+    params.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 1};
+    params.num_queries = -1;
+    CHECK_THROWS_MATCHES(nanoserve::sdpa(params), std::invalid_argument,
+                         Catch::Matchers::Message("num_queries is -1; it must not be negative"));
 }

@@ -12,8 +12,11 @@ namespace {
 detail::Rows rows_of(const void* pool, const KVLayout& layout, BlockId block,
                      std::int64_t num_tokens, std::int64_t kv_head) {
     const std::int64_t offset = layout.offset(block, 0, kv_head);
-    return {static_cast<const std::byte*>(pool) + offset * bytes_of(layout.dtype),
-            layout.token_stride, num_tokens, layout.head_dim};
+    return {.data = static_cast<const std::byte*>(pool) + offset * bytes_of(layout.dtype),
+            .element_bytes = bytes_of(layout.dtype),
+            .row_stride = layout.token_stride,
+            .num_rows = num_tokens,
+            .head_dim = layout.head_dim};
 }
 //! [rows]
 
@@ -26,8 +29,7 @@ void attend_in_place(const PagedKVView& kv, const detail::SequenceRead& read, fl
         for (std::int64_t h = heads.begin; h < heads.end; ++h) {
             const auto k = rows_of(kv.k_cache, layout, read.block_table[i],
                                    tokens_in_block(read, layout, i), h);
-            ops.score_rows(work.q(h), work.group_size(), k, sm_scale,
-                           work.scores(h, i * layout.block_size));
+            work.score(ops, h, i * layout.block_size, k, sm_scale);
         }
     }
     work.exponentiate(ops);
@@ -35,8 +37,7 @@ void attend_in_place(const PagedKVView& kv, const detail::SequenceRead& read, fl
         for (std::int64_t h = heads.begin; h < heads.end; ++h) {
             const auto v = rows_of(kv.v_cache, layout, read.block_table[i],
                                    tokens_in_block(read, layout, i), h);
-            ops.accumulate_rows(work.scores(h, i * layout.block_size), work.group_size(), v,
-                                work.sums(h));
+            work.accumulate(ops, h, i * layout.block_size, v);
         }
     }
 }

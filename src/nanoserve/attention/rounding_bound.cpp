@@ -33,10 +33,28 @@ void add_sequence(Magnitudes& largest, const PagedAttentionParams& p, std::int64
     }
 }
 
+// What storing an output of a 16-bit type can add to its error.
+struct HalfStep {
+    double relative = 0.0;
+    double absolute = 0.0;  // below the smallest normal number
+};
+
+HalfStep half_step_of(DType dtype) {
+    switch (dtype) {
+        case DType::fp16:
+            return {0x1p-11, 0x1p-25};
+        case DType::bf16:
+            return {0x1p-9, 0.0};
+        case DType::fp32:
+            break;
+    }
+    return {};
+}
+
 }  // namespace
 
 double rounding_bound(PagedAttentionParams p) {
-    constexpr double u = 0x1p-24;
+    constexpr double kU = 0x1p-24;  // u in the header's formula
     char unused = 0;
     p.out = p.out == nullptr ? &unused : p.out;
     validate(p);
@@ -48,12 +66,12 @@ double rounding_bound(PagedAttentionParams p) {
     }
     const std::int32_t head_dim = p.kv.layout.head_dim;
     const double sm_scale = std::abs(double{effective_sm_scale(p.sm_scale, head_dim)});
-    const double score_error = (head_dim / 16.0 + 6.0) * u * sm_scale * largest.products;
-    const double relative = 2.0 * (score_error + 6.0 * u) + (len / 16.0 + len + 6.0) * u;
-    const double half_step = p.io_dtype == DType::fp32   ? 0.0
-                             : p.io_dtype == DType::fp16 ? 0x1p-11
-                                                         : 0x1p-9;
-    return largest.v * (relative + half_step * (1.0 + relative));
+    const double score_error = (head_dim / 16.0 + 6.0) * kU * sm_scale * largest.products;
+    const double chains =
+        std::min(len, 64.0) + len / 64.0 + std::min(len / 16.0, 64.0) + len / 1024.0 + 6.0;
+    const double relative = 2.0 * (score_error + 6.0 * kU) + chains * kU;
+    const HalfStep half_step = half_step_of(p.io_dtype);
+    return largest.v * (relative + half_step.relative * (1.0 + relative)) + half_step.absolute;
 }
 
 }  // namespace nanoserve

@@ -13,10 +13,16 @@ namespace nanoserve {
 /// adds and a product with sm_scale, so it is off by at most ds = (head_dim/16 + 6) u S, where S =
 /// sm_scale * max over tokens of sum |q_i k_i|. Its weight is then off by a factor of at most 1 +
 /// ds + 6u: 4u for exp, 2u for the subtraction of the maximum, whose error |x| u meets a weight
-/// e^x, and |x| e^x < 1. A sum of weights adds (len/16 + 4) u, a sum of weight * v adds (len + 1)
-/// u, the division u. Numerator and denominator both carry the weights' error, so
-///   |out - oracle| <= max |v| * (2 (ds + 6u) + (len/16 + len + 6) u),
-/// and a 16-bit output adds half a step of itself: 2^-11 (fp16) or 2^-9 (bf16).
+/// e^x, and |x| e^x < 1. A sum of weights runs in 16 lanes and stretches of 64 steps and adds
+/// (min(len/16, 64) + len/1024 + 4) u; a sum of weight * v runs in stretches of 64 tokens and adds
+/// (min(len, 64) + len/64 + 1) u; the division adds u. Numerator and denominator both carry the
+/// weights' error, so
+/// @code
+/// |out - oracle| <= max |v| * (2 (ds + 6u) + (min(len, 64) + len/64 + min(len/16, 64) + len/1024 +
+/// 6) u)
+/// @endcode
+/// A 16-bit output adds half a step of itself, 2^-11 (fp16) or 2^-9 (bf16), and fp16 half its
+/// smallest step, 2^-25. Holds while scores and sums are finite in fp32.
 ///
 /// @return the bound, 0 for a batch without tokens
 /// @throws std::invalid_argument as validate(const PagedAttentionParams&) does; params.out may be

@@ -26,8 +26,11 @@ detail::Rows rows_of(const void* history, const SdpaParams& p, std::int64_t begi
                      std::int64_t kv_head) {
     const std::int64_t token_stride = std::int64_t{p.shape.num_kv_heads} * p.shape.head_dim;
     const std::int64_t offset = begin * token_stride + kv_head * p.shape.head_dim;
-    return {static_cast<const std::byte*>(history) + offset * bytes_of(p.kv_dtype), token_stride,
-            end - begin, p.shape.head_dim};
+    return {.data = static_cast<const std::byte*>(history) + offset * bytes_of(p.kv_dtype),
+            .element_bytes = bytes_of(p.kv_dtype),
+            .row_stride = token_stride,
+            .num_rows = end - begin,
+            .head_dim = p.shape.head_dim};
 }
 
 // Tokens that all heads score before the next ones are loaded: 32 tokens of 8 heads x 64 elements
@@ -66,15 +69,13 @@ void attend(const SdpaParams& p, std::int64_t query, const detail::RowOps& ops,
             return;
         }
         for (std::int64_t h = heads.begin; h < heads.end; ++h) {
-            ops.score_rows(work.q(h), work.group_size(), rows_of(p.k, p, begin, end, h), sm_scale,
-                           work.scores(h, begin));
+            work.score(ops, h, begin, rows_of(p.k, p, begin, end, h), sm_scale);
         }
     });
     work.exponentiate(ops);
     for_each_run(mask, p.num_tokens, [&](std::int64_t begin, std::int64_t end, bool visible) {
         for (std::int64_t h = heads.begin; visible && h < heads.end; ++h) {
-            ops.accumulate_rows(work.scores(h, begin), work.group_size(),
-                                rows_of(p.v, p, begin, end, h), work.sums(h));
+            work.accumulate(ops, h, begin, rows_of(p.v, p, begin, end, h));
         }
     });
     //! [attend]

@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace nanoserve::detail {
 
 float* FloatBuffer::reserve(std::int64_t count) {
     if (count > capacity_) {
-        memory_ = AlignedBuffer(static_cast<std::size_t>(count) * sizeof(float));
-        capacity_ = count;
+        // Half as much again: a history that grows token by token must not be reallocated at each
+        // block.
+        const std::int64_t grown = std::max(count, capacity_ + capacity_ / 2);
+        memory_ = AlignedBuffer(static_cast<std::size_t>(grown) * sizeof(float));
+        capacity_ = grown;
     }
     return reinterpret_cast<float*>(memory_.data());
 }
@@ -26,7 +30,9 @@ void HeadWork::reserve(const AttentionShape& shape, Share kv_heads, std::int64_t
     score_stride_ = (num_tokens + kLine - 1) / kLine * kLine + kLine;
     q_ = q_buffer_.reserve(num_rows() * shape.head_dim);
     sums_ = sums_buffer_.reserve(num_rows() * shape.head_dim);
+    stretch_sums_ = stretch_sums_buffer_.reserve(num_rows() * shape.head_dim);
     scores_ = scores_buffer_.reserve(num_rows() * score_stride_);
+    stretch_.resize(static_cast<std::size_t>(kv_heads.end - kv_heads.begin));
     softmax_.resize(static_cast<std::size_t>(num_rows()));
 }
 
@@ -38,6 +44,38 @@ void HeadWork::load_query(const void* q, DType dtype) {
         std::transform(source, source + count, q_, [](T x) { return to_float(x); });
     });
     std::fill_n(sums_, count, 0.0f);
+    std::fill_n(stretch_sums_, count, 0.0f);
+    std::ranges::fill(stretch_, 0);
+}
+
+void HeadWork::score(const RowOps& ops, std::int64_t kv_head, std::int64_t first, const Rows& k,
+                     float sm_scale) {
+    ops.score_rows(q_ + group_offset(kv_head), group_size(), k, sm_scale, scores(kv_head, first));
+}
+
+void HeadWork::accumulate(const RowOps& ops, std::int64_t kv_head, std::int64_t first,
+                          const Rows& v) {
+    std::int64_t& stretch = stretch_[static_cast<std::size_t>(kv_head - kv_heads_.begin)];
+    for (std::int64_t done = 0; done < v.num_rows;) {
+        const std::int64_t token = first + done;
+        if (stretch != token / kStretchTokens) {
+            end_stretch(kv_head);
+            stretch = token / kStretchTokens;
+        }
+        const std::int64_t count =
+            std::min(v.num_rows - done, (stretch + 1) * kStretchTokens - token);
+        ops.accumulate_rows(scores(kv_head, token), group_size(), v.part(done, count),
+                            stretch_sums_ + group_offset(kv_head));
+        done += count;
+    }
+}
+
+void HeadWork::end_stretch(std::int64_t kv_head) {
+    float* sums = sums_ + group_offset(kv_head);
+    float* stretch_sums = stretch_sums_ + group_offset(kv_head);
+    const std::int64_t count = group_size() * shape_.head_dim;
+    std::transform(sums, sums + count, stretch_sums, sums, std::plus<>());
+    std::fill_n(stretch_sums, count, 0.0f);
 }
 
 void HeadWork::hide(std::int64_t begin, std::int64_t end) {
@@ -55,6 +93,9 @@ void HeadWork::exponentiate(const RowOps& ops) {
 }
 
 void HeadWork::write_output(void* out, DType dtype, float* lse) {
+    for (std::int64_t kv_head = kv_heads_.begin; kv_head < kv_heads_.end; ++kv_head) {
+        end_stretch(kv_head);
+    }
     const std::int64_t first_row = kv_heads_.begin * group_size();
     for (std::int64_t row = 0; row < num_rows(); ++row) {
         const auto [max, sum] = softmax_[static_cast<std::size_t>(row)];

@@ -34,19 +34,15 @@ class HeadWork {
     void load_query(const void* q, DType dtype);
 
     [[nodiscard]] Share kv_heads() const { return kv_heads_; }
-    [[nodiscard]] std::int64_t group_size() const { return shape_.group_size(); }
+    /// Scores of the group's query heads against the K rows of tokens first, first + 1, ...
+    void score(const RowOps& ops, std::int64_t kv_head, std::int64_t first, const Rows& k,
+               float sm_scale);
 
-    /// The group's query heads, [group_size, head_dim].
-    [[nodiscard]] const float* q(std::int64_t kv_head) const { return q_ + group_offset(kv_head); }
-
-    /// The group's rows of scores (later of weights), from token `first` on.
-    [[nodiscard]] HeadMajor scores(std::int64_t kv_head, std::int64_t first) const {
-        return {scores_ + (kv_head - kv_heads_.begin) * group_size() * score_stride_ + first,
-                score_stride_};
-    }
-
-    /// The group's sums of weight * v, [group_size, head_dim].
-    [[nodiscard]] float* sums(std::int64_t kv_head) { return sums_ + group_offset(kv_head); }
+    /// Adds weight * v for the V rows of tokens first, first + 1, ... to the group's sums. Tokens
+    /// come in ascending order. They are summed in stretches of kStretchTokens that begin at fixed
+    /// tokens, and the stretches are summed: one long chain of fp32 additions would lose three
+    /// digits over a long history.
+    void accumulate(const RowOps& ops, std::int64_t kv_head, std::int64_t first, const Rows& v);
 
     /// Sets the scores of tokens [begin, end) to -inf, for all heads.
     void hide(std::int64_t begin, std::int64_t end);
@@ -59,6 +55,15 @@ class HeadWork {
     void write_output(void* out, DType dtype, float* lse);
 
   private:
+    static constexpr std::int64_t kStretchTokens = 64;
+
+    [[nodiscard]] std::int64_t group_size() const { return shape_.group_size(); }
+    [[nodiscard]] HeadMajor scores(std::int64_t kv_head, std::int64_t first) const {
+        return {scores_ + (kv_head - kv_heads_.begin) * group_size() * score_stride_ + first,
+                score_stride_};
+    }
+    void end_stretch(std::int64_t kv_head);
+
     [[nodiscard]] std::int64_t num_rows() const {
         return (kv_heads_.end - kv_heads_.begin) * group_size();
     }
@@ -70,11 +75,13 @@ class HeadWork {
     Share kv_heads_;
     std::int64_t num_tokens_ = 0;
     std::int64_t score_stride_ = 0;
-    FloatBuffer q_buffer_, scores_buffer_, sums_buffer_;
-    float* q_ = nullptr;
-    float* scores_ = nullptr;
-    float* sums_ = nullptr;
-    std::vector<SoftmaxSums> softmax_;
+    FloatBuffer q_buffer_, scores_buffer_, sums_buffer_, stretch_sums_buffer_;
+    float* q_ = nullptr;             // [rows, head_dim]: rows are the query heads of these KV heads
+    float* scores_ = nullptr;        // [rows, score_stride_]
+    float* sums_ = nullptr;          // [rows, head_dim], of the stretches that have ended
+    float* stretch_sums_ = nullptr;  // [rows, head_dim], of the current stretch
+    std::vector<std::int64_t> stretch_;  // the current stretch of each KV head
+    std::vector<SoftmaxSums> softmax_;   // of each row
 };
 
 }  // namespace nanoserve::detail

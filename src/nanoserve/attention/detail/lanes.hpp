@@ -6,7 +6,8 @@
 
 #include <cstdint>
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
+    (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)
 #error "masks hold infinities and bits are the same everywhere: build without -ffast-math"
 #endif
 
@@ -189,9 +190,10 @@ NANOSERVE_INLINE typename Register<kWidth>::Float exp_register(typename Register
     series = series * r + 0.5f;
     series = series * r + 1.f;
     series = series * r + 1.f;
-    const auto exponent =
-        (typename R::Int)shifted - (typename R::Int)(kRoundToInteger - typename R::Float{});
-    const auto power_of_two = (typename R::Float)((exponent + 127) << 23);
+    // Unsigned, because a score far below the maximum wraps here; its result is not used.
+    const auto n_bits =
+        (typename R::Uint)shifted - (typename R::Uint)(kRoundToInteger - typename R::Float{});
+    const auto power_of_two = (typename R::Float)((n_bits + 127u) << 23);
     const typename R::Float zero = {};
     return x < -87.f ? zero : series * power_of_two;
 }

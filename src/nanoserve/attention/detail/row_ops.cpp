@@ -3,6 +3,7 @@
 #include <nanoserve/attention/detail/lanes.hpp>
 #include <nanoserve/attention/detail/row_ops.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace nanoserve::detail {
@@ -123,6 +124,10 @@ NANOSERVE_INLINE void accumulate_rows(HeadMajor weights, std::int64_t num_heads,
     }
 }
 
+// Weights are summed in stretches: a lane that took all of a long history would round ever larger
+// sums.
+constexpr std::int64_t kStretch = 64 * kNumLanes;
+
 constexpr float kNegativeInfinity = -std::numeric_limits<float>::infinity();
 
 template <int kWidth, class Step>
@@ -158,8 +163,15 @@ NANOSERVE_INLINE SoftmaxSums exponentiate(float* scores, std::int64_t num_tokens
     // A row without a visible token: (-inf) - (-inf) would be NaN, so nothing is subtracted.
     const float shift = row_max == kNegativeInfinity ? 0.0f : row_max;
     Lanes<kWidth> sum = {};
-    for (std::int64_t t = 0; t < whole; t += kNumLanes) {
-        exponentiate_step(sum, scores + t, shift, WholeStep<kWidth>{});
+    for (std::int64_t begin = 0; begin < whole; begin += kStretch) {
+        const std::int64_t end = std::min(whole, begin + kStretch);
+        Lanes<kWidth> stretch_sum = {};
+        for (std::int64_t t = begin; t < end; t += kNumLanes) {
+            exponentiate_step(stretch_sum, scores + t, shift, WholeStep<kWidth>{});
+        }
+        for (int i = 0; i < sum.kNumParts; ++i) {
+            sum.part[i] += stretch_sum.part[i];
+        }
     }
     exponentiate_step(sum, scores + whole, shift, rest);
     return {row_max, fold(sum, Add{})};

@@ -5,6 +5,7 @@
 #include <nanoserve/attention/instruction_set.hpp>
 #include <nanoserve/model/dtype.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace nanoserve::detail {
@@ -13,9 +14,17 @@ namespace nanoserve::detail {
 /// head in one block, or in a whole contiguous history.
 struct Rows {
     const void* data = nullptr;
-    std::int64_t row_stride = 0;
+    std::int64_t element_bytes = 0;
+    std::int64_t row_stride = 0;  ///< elements
     std::int64_t num_rows = 0;
     std::int64_t head_dim = 0;
+
+    /// Rows [first, first + count) of these.
+    [[nodiscard]] Rows part(std::int64_t first, std::int64_t count) const {
+        const auto* bytes = static_cast<const std::byte*>(data);
+        return {bytes + first * row_stride * element_bytes, element_bytes, row_stride, count,
+                head_dim};
+    }
 };
 
 /// Row h of the query heads of one group starts at data + h * stride.
