@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <stdexcept>
 #include <vector>
 
 using nanoserve::detail::share_of;
@@ -37,4 +38,20 @@ TEST_CASE("shares cover all items once, in order", "[attention]") {
         }
         CHECK(next == count);
     }
+}
+
+TEST_CASE("what a task throws reaches the caller after all threads are done", "[attention]") {
+    const int thrower = GENERATE(0, 2);
+    ThreadTeam team(3);
+    std::vector<int> calls(3, 0);
+    const auto task = [&](int index) {
+        ++calls[static_cast<std::size_t>(index)];
+        if (index == thrower) {
+            throw std::runtime_error("no memory");
+        }
+    };
+    CHECK_THROWS_AS(team.run(task), std::runtime_error);
+    CHECK(calls == std::vector<int>(3, 1));
+    team.run([&](int index) { ++calls[static_cast<std::size_t>(index)]; });  // and the team goes on
+    CHECK(calls == std::vector<int>(3, 2));
 }

@@ -43,39 +43,39 @@ std::uint32_t sum_part(const void* pool, const KVLayout& layout, const BlockPart
     return sum;
 }
 
-// The share of one thread: tokens [begin, end) of the sequence, in the parts that its blocks cut
-// them into.
-std::vector<BlockPart> parts_of(const detail::SequenceRead& read, std::int64_t block_size,
-                                detail::Share tokens, FloorOrder order) {
-    std::vector<BlockPart> parts;
+// Calls action(part) for the parts that the blocks cut tokens [begin, end) of the sequence into.
+template <class Action>
+void for_each_part(const detail::SequenceRead& read, std::int64_t block_size, detail::Share tokens,
+                   FloorOrder order, Action action) {
     for (std::int64_t t = tokens.begin; t < tokens.end;) {
         const std::int64_t i = t / block_size;
         const std::int64_t end = std::min(tokens.end, (i + 1) * block_size);
         const bool ahead = order == FloorOrder::prefetched && end < tokens.end;
-        parts.push_back({.block = read.block_table[i],
+        action(BlockPart{.block = read.block_table[i],
                          .next_block = ahead ? read.block_table[i + 1] : -1,
                          .begin = t - i * block_size,
                          .end = end - i * block_size});
         t = end;
     }
-    return parts;
 }
 
 std::uint32_t sum_tokens(const PagedKVView& kv, const detail::SequenceRead& read, FloorOrder order,
                          detail::Share tokens, detail::SumWords sum_words) {
-    const auto parts = parts_of(read, kv.layout.block_size, tokens, order);
     std::uint32_t sum = 0;
+    const auto add = [&](const void* pool, const BlockPart& part) {
+        sum += sum_part(pool, kv.layout, part, sum_words);
+    };
+    const std::int64_t block_size = kv.layout.block_size;
     if (order == FloorOrder::keys_then_values) {
         for (const void* pool : {kv.k_cache, kv.v_cache}) {
-            for (const BlockPart& part : parts) {
-                sum += sum_part(pool, kv.layout, part, sum_words);
-            }
+            for_each_part(read, block_size, tokens, order,
+                          [&](const BlockPart& part) { add(pool, part); });
         }
-        return sum;
-    }
-    for (const BlockPart& part : parts) {
-        sum += sum_part(kv.k_cache, kv.layout, part, sum_words);
-        sum += sum_part(kv.v_cache, kv.layout, part, sum_words);
+    } else {
+        for_each_part(read, block_size, tokens, order, [&](const BlockPart& part) {
+            add(kv.k_cache, part);
+            add(kv.v_cache, part);
+        });
     }
     return sum;
 }

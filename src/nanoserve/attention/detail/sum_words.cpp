@@ -17,9 +17,10 @@ NANOSERVE_INLINE std::uint32_t sum(const void* words, std::int64_t num_words, co
     Uint sums[kNumSums] = {};
     std::int64_t i = 0;
     for (; i + kWordsPerStep <= num_words; i += kWordsPerStep) {
-        if (next != nullptr) {
+        if (next !=
+            nullptr) {  // into the second-level cache: a block ahead is too far for the first
             for (std::int64_t line = 0; line < 4; ++line) {
-                __builtin_prefetch(static_cast<const char*>(next) + i * 4 + line * 64);
+                __builtin_prefetch(static_cast<const char*>(next) + i * 4 + line * 64, 0, 2);
             }
         }
         for (std::int64_t s = 0; s < kNumSums; ++s) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/attention/detail/thread_team.hpp>
 
+#include <utility>
+
 namespace nanoserve::detail {
 namespace {
 
@@ -29,30 +31,49 @@ void wait_while(const std::atomic<T>& value, T old) {
 }  // namespace
 
 ThreadTeam::ThreadTeam(int num_threads) {
-    for (int index = 1; index < num_threads; ++index) {
-        workers_.emplace_back([this, index] { work(index); });
+    try {
+        for (int index = 1; index < num_threads; ++index) {
+            workers_.emplace_back([this, index] { work(index); });
+        }
+    } catch (...) {  // the system has no more threads: send those home that did start
+        start_round(nullptr);
+        throw;
     }
 }
 
 ThreadTeam::~ThreadTeam() {
-    task_ = nullptr;
-    round_.fetch_add(1, std::memory_order_release);
-    round_.notify_all();
+    start_round(nullptr);
 }
 
 void ThreadTeam::run(const std::function<void(int)>& task) {
-    if (workers_.empty()) {
-        task(0);
-        return;
-    }
-    task_ = &task;
     num_busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-    round_.fetch_add(1, std::memory_order_release);
-    round_.notify_all();
-    task(0);
+    start_round(&task);
+    call_task(0);
     for (int busy = num_busy_.load(std::memory_order_acquire); busy != 0;
          busy = num_busy_.load(std::memory_order_acquire)) {
         wait_while(num_busy_, busy);
+    }
+    if (error_ != nullptr) {
+        std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+}
+
+void ThreadTeam::start_round(const std::function<void(int)>* task) {
+    task_ = task;
+    if (!workers_.empty()) {
+        round_.fetch_add(1, std::memory_order_release);
+        round_.notify_all();
+    }
+}
+
+void ThreadTeam::call_task(int index) noexcept {
+    try {
+        (*task_)(index);
+    } catch (...) {
+        const std::scoped_lock lock(error_mutex_);
+        if (error_ == nullptr) {
+            error_ = std::current_exception();
+        }
     }
 }
 
@@ -62,7 +83,7 @@ void ThreadTeam::work(int index) {
         if (task_ == nullptr) {
             return;
         }
-        (*task_)(index);
+        call_task(index);
         num_busy_.fetch_sub(1, std::memory_order_acq_rel);
         num_busy_.notify_one();
     }

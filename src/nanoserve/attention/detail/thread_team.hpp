@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -22,15 +24,19 @@ class ThreadTeam {
     [[nodiscard]] int num_threads() const { return static_cast<int>(workers_.size()) + 1; }
 
     /// Calls task(0), ..., task(num_threads - 1), the first on the calling thread, and returns when
-    /// all are done. The task must not throw.
+    /// all are done. Rethrows what a task threw, the first of them if there were several.
     void run(const std::function<void(int)>& task);
 
   private:
     void work(int index);
+    void call_task(int index) noexcept;
+    void start_round(const std::function<void(int)>* task);
 
     const std::function<void(int)>* task_ = nullptr;  // nullptr tells the workers to leave
     std::atomic<std::uint32_t> round_ = 0;            // raised when a task is set
     std::atomic<int> num_busy_ = 0;                   // workers that have not finished this round
+    std::mutex error_mutex_;
+    std::exception_ptr error_;
     std::vector<std::jthread> workers_;
 };
 
