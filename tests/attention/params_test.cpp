@@ -5,7 +5,6 @@
 
 #include <nanoserve/attention/gather_read.hpp>
 #include <nanoserve/attention/paged_attention_reference.hpp>
-#include <nanoserve/attention/read_floor.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -74,6 +73,25 @@ TEST_CASE("null pointers are refused by name", "[attention]") {
             "block_tables is null");
 }
 
+TEST_CASE("every sequence of the batch is checked", "[attention]") {
+    PagedCase test({.block_size = 4, .seq_lens = {3, 0, 6}});
+    test.tables().block_tables[static_cast<std::size_t>(2 * test.tables().max_blocks_per_seq + 1)] =
+        99;
+    CHECK_THROWS_MATCHES(nanoserve::gather_read(test.params()), std::invalid_argument,
+                         Message("block_tables[2, 1] is 99; the pool has 6 blocks"));
+}
+
+TEST_CASE("sizes at the edge of 64 bits are compared, not wrapped", "[attention]") {
+    refused([](auto&, PagedAttentionParams& p) { p.max_blocks_per_seq = -1; },
+            "max_blocks_per_seq is -1; it must not be negative");
+    refused([](auto&, PagedAttentionParams& p) { p.io_dtype = static_cast<nanoserve::DType>(7); },
+            "io_dtype 7 is none of fp32, fp16, bf16");
+    PagedCase test({.seq_lens = {9}});
+    PagedAttentionParams params = test.params();
+    params.max_blocks_per_seq = (std::int64_t{1} << 60) - 1;  // one sequence: the row is not left
+    CHECK_NOTHROW(nanoserve::gather_read(params));
+}
+
 TEST_CASE("an empty batch is a read of nothing", "[attention]") {
     PagedCase test({.seq_lens = {3}});
     PagedAttentionParams params = test.params();
@@ -88,4 +106,7 @@ TEST_CASE("a number of threads outside 1..1024 is refused", "[attention]") {
     CHECK_THROWS_MATCHES(nanoserve::ReadContext({.num_threads = 0}), std::invalid_argument,
                          Message("num_threads is 0; it must be from 1 to 1024"));
     CHECK_THROWS_AS(nanoserve::ReadContext({.num_threads = 1025}), std::invalid_argument);
+    CHECK_THROWS_AS(
+        nanoserve::ReadContext({.instruction_set = static_cast<nanoserve::InstructionSet>(77)}),
+        std::invalid_argument);
 }

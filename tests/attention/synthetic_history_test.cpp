@@ -63,6 +63,10 @@ TEST_CASE("appending grows the history until the spare blocks are used up", "[at
         REQUIRE(history.append().ok());
     }
     CHECK(history.params().seq_lens[0] == 108);
+    const auto& params = history.params();
+    const auto last = params.block_tables[107 / 4];
+    CHECK(*params.kv.k_row<float>(last, 107 % 4, 0) == *params.kv.v_row<float>(last, 107 % 4, 0));
+    CHECK(*params.kv.k_row<float>(last, 107 % 4, 0) != 0.0f);
     CHECK_FALSE(history.append().ok());
     CHECK(history.params().seq_lens[0] == 108);
 }
@@ -86,6 +90,13 @@ TEST_CASE("impossible histories are refused", "[attention]") {
     CHECK_THROWS_AS(SyntheticHistory(spec), std::invalid_argument);
     spec = kSpec;
     spec.block_size = 0;
+    CHECK_THROWS_AS(SyntheticHistory(spec), std::invalid_argument);
+    CHECK_THROWS_AS(nanoserve::histories_in(1, spec), std::invalid_argument);
+    spec = kSpec;
+    spec.num_histories = std::int64_t{1} << 62;
+    CHECK_THROWS_AS(SyntheticHistory(spec), std::invalid_argument);
+    spec = kSpec;
+    spec.spare_tokens = -5;
     CHECK_THROWS_AS(SyntheticHistory(spec), std::invalid_argument);
     spec = kSpec;
     CHECK(nanoserve::histories_in(1, spec) == 1);

@@ -76,3 +76,46 @@ TEST_CASE("a layout that can't be is refused by name and value", "[cache]") {
         nanoserve::validate(layout), std::invalid_argument,
         Catch::Matchers::Message("token_stride is 3; a row has head_dim 4 elements"));
 }
+
+TEST_CASE("strides that let rows or blocks overlap are refused", "[cache]") {
+    const auto refused = [](void (*spoil)(KVLayout&), const char* message) {
+        KVLayout layout = nanoserve::nhd_layout(kShape);
+        spoil(layout);
+        CHECK_THROWS_MATCHES(nanoserve::validate(layout), std::invalid_argument,
+                             Catch::Matchers::Message(message));
+    };
+    refused([](KVLayout& l) { l.head_stride = 3; },
+            "head_stride is 3; a row has head_dim 4 elements");
+    refused([](KVLayout& l) { l.block_stride = 3; },
+            "block_stride is 3; a row has head_dim 4 elements");
+    refused([](KVLayout& l) { l.token_stride = 4; },
+            "token_stride 4 and head_stride 4 make rows of 4 elements overlap in a block of 3 "
+            "tokens and 2 heads");
+    refused([](KVLayout& l) { l.block_stride = 23; },
+            "block_stride is 23; a block reaches over 24 elements");
+    refused([](KVLayout& l) { l.block_stride = std::int64_t{1} << 50; },
+            "block_stride is 1125899906842624; it can be at most 2^48 elements");
+    refused([](KVLayout& l) { l.num_blocks = -1; }, "num_blocks is -1; it must not be negative");
+    refused([](KVLayout& l) { l.num_kv_heads = 0; }, "num_kv_heads is 0; it must be at least 1");
+    refused([](KVLayout& l) { l.head_dim = 0; }, "head_dim is 0; it must be at least 1");
+    refused([](KVLayout& l) { l.dtype = static_cast<nanoserve::DType>(7); },
+            "dtype 7 is none of fp32, fp16, bf16");
+    CHECK_NOTHROW(nanoserve::validate(nanoserve::hnd_layout(kShape)));
+    CHECK_NOTHROW(nanoserve::validate(nanoserve::interleaved_layout(kShape)));
+    KVLayout padded = nanoserve::nhd_layout(kShape);
+    padded.token_stride = 10;
+    padded.block_stride = 40;
+    CHECK_NOTHROW(nanoserve::validate(padded));
+}
+
+TEST_CASE("sizes whose strides would wrap are refused", "[cache]") {
+    constexpr std::int32_t kHuge = 2147483647;
+    CHECK_THROWS_AS(
+        nanoserve::nhd_layout(
+            {.num_blocks = 1, .block_size = kHuge, .num_kv_heads = kHuge, .head_dim = kHuge}),
+        std::invalid_argument);
+    CHECK_THROWS_AS(
+        nanoserve::hnd_layout(
+            {.num_blocks = 1, .block_size = kHuge, .num_kv_heads = kHuge, .head_dim = kHuge}),
+        std::invalid_argument);
+}

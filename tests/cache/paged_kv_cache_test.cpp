@@ -200,6 +200,8 @@ TEST_CASE("bad arguments of a write are named and change nothing", "[cache]") {
                          Message("k or v is null for 1 tokens"));
     CHECK_THROWS_MATCHES(cache.prefill(seq, 1, {&x, &x, 1}), std::invalid_argument,
                          Message("layer is 1; the cache has 1"));
+    CHECK_THROWS_MATCHES(cache.prefill(seq, -1, {&x, &x, 1}), std::invalid_argument,
+                         Message("layer is -1; the cache has 1"));
     CHECK_FALSE(cache.prefill(seq, 0, {&x, &x, 1000000}).ok());
     CHECK(cache.pool().num_free() == 2);
     CHECK(cache.seq_len(seq) == 0);
@@ -236,4 +238,60 @@ TEST_CASE("batch gives each sequence a row of ids, padded with no block", "[cach
     CHECK(tables.max_blocks_per_seq == 2);
     CHECK(tables.seq_lens == std::vector<std::int32_t>{1, 3});
     CHECK(tables.block_tables == std::vector<BlockId>{0, -1, 1, 2});
+}
+
+TEST_CASE("what a sequence holds counts against what it can hold", "[cache]") {
+    PagedKVCache cache = tiny_cache(2, 4);
+    const SeqId seq = cache.add_sequence();
+    REQUIRE(write(cache, seq, {1, 1, 1}));
+    const float x = 0.0f;
+    CHECK_THROWS_MATCHES(
+        cache.prefill(seq, 0, {&x, &x, 2147483645}), std::invalid_argument,
+        Message("num_tokens is 2147483645; the sequence holds 3 and can hold 2147483647"));
+}
+
+TEST_CASE("a prefill of no tokens into a shared block copies nothing", "[cache]") {
+    PagedKVCache cache = tiny_cache(4, 4);
+    const SeqId a = cache.add_sequence();
+    REQUIRE(write(cache, a, {1, 2}));
+    const SeqId b = cache.fork(a);
+    REQUIRE(cache.prefill(b, 0, {}));
+    CHECK(cache.pool().num_used() == 1);
+}
+
+TEST_CASE("layers and forks of a 16-bit cache keep apart", "[cache]") {
+    PagedKVCache cache(3, nanoserve::hnd_layout({.dtype = nanoserve::DType::bf16,
+                                                 .num_blocks = 4,
+                                                 .block_size = 2,
+                                                 .num_kv_heads = 1,
+                                                 .head_dim = 1}));
+    const SeqId a = cache.add_sequence();
+    for (const int layer : {0, 1, 2}) {
+        const auto value = static_cast<float>(layer + 1);
+        REQUIRE(write(cache, a, {value, value, value}, layer));
+    }
+    const SeqId b = cache.fork(a);
+    REQUIRE(write(cache, b, {9}, 0));
+    for (const int layer : {0, 1, 2}) {
+        CHECK(mean_read(cache, a, layer) == static_cast<float>(layer + 1));
+    }
+    CHECK(mean_read(cache, b, 0) == 3.0f);
+    CHECK(mean_read(cache, b, 1) == 2.0f);
+    CHECK(mean_read(cache, b, 2) == 3.0f);
+}
+
+TEST_CASE("a new cache holds zeros", "[cache]") {
+    {
+        const PagedKVCache dirty = [] {
+            PagedKVCache cache = tiny_cache(8, 16);
+            const SeqId seq = cache.add_sequence();
+            REQUIRE(write(cache, seq, std::vector<float>(128, 5.0f)));
+            return cache;
+        }();
+    }
+    const PagedKVCache cache = tiny_cache(8, 16);
+    for (int slot = 0; slot < 128; ++slot) {
+        REQUIRE(*cache.view().k_row<float>(slot / 16, slot % 16, 0) == 0.0f);
+        REQUIRE(*cache.view().v_row<float>(slot / 16, slot % 16, 0) == 0.0f);
+    }
 }

@@ -77,3 +77,20 @@ TEST_CASE("a slot outside the pool is refused before anything is stored", "[cach
                          std::invalid_argument,
                          Catch::Matchers::Message("slot_mapping has 2 entries for 1 tokens"));
 }
+
+TEST_CASE("scatter_kv refuses negative slots, null rows and null pools", "[cache]") {
+    const auto layout =
+        nanoserve::nhd_layout({.num_blocks = 2, .block_size = 2, .num_kv_heads = 1, .head_dim = 1});
+    std::vector<float> pool(4, 7.0f);
+    const float row = 1.0f;
+    const auto refused = [&](void* k_cache, const float* k, std::int64_t slot,
+                             const char* message) {
+        CHECK_THROWS_MATCHES(
+            nanoserve::scatter_kv(k_cache, pool.data(), layout, {k, &row, 1}, std::array{slot}),
+            std::invalid_argument, Catch::Matchers::Message(message));
+    };
+    refused(pool.data(), &row, -1, "slot is -1; the pool has 4 slots");
+    refused(pool.data(), nullptr, 0, "k or v is null for 1 tokens");
+    refused(nullptr, &row, 0, "k_cache or v_cache is null");
+    CHECK(pool == std::vector<float>(4, 7.0f));
+}

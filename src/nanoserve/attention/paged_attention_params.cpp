@@ -21,10 +21,9 @@ void require_pointers(const PagedAttentionParams& p) {
 void require_used_blocks_in_pool(const PagedAttentionParams& p, std::int64_t seq) {
     const KVLayout& layout = p.kv.layout;
     const std::int64_t seq_len = p.seq_lens[seq];
-    const std::int64_t capacity = p.max_blocks_per_seq * layout.block_size;
-    require(seq_len >= 0 && seq_len <= capacity, "seq_lens[", seq, "] is ", seq_len,
-            "; the table holds ", p.max_blocks_per_seq, " blocks of ", layout.block_size,
-            " tokens");
+    const bool fits = blocks_needed(seq_len, layout.block_size) <= p.max_blocks_per_seq;
+    require(seq_len >= 0 && fits, "seq_lens[", seq, "] is ", seq_len, "; the table holds ",
+            p.max_blocks_per_seq, " blocks of ", layout.block_size, " tokens");
     for (std::int64_t i = 0; i < blocks_needed(seq_len, layout.block_size); ++i) {
         const BlockId id = p.block_tables[seq * p.max_blocks_per_seq + i];
         require(id >= 0 && id < layout.num_blocks, "block_tables[", seq, ", ", i, "] is ", id,
@@ -48,6 +47,8 @@ float effective_sm_scale(std::optional<float> sm_scale, std::int32_t head_dim) {
 void validate(const PagedAttentionParams& p) {
     validate(p.kv.layout);
     validate(p.shape());
+    require(p.io_dtype == DType::fp32 || p.io_dtype == DType::fp16 || p.io_dtype == DType::bf16,
+            "io_dtype ", static_cast<int>(p.io_dtype), " is none of fp32, fp16, bf16");
     require(p.num_seqs >= 0, "num_seqs is ", p.num_seqs, "; it must not be negative");
     require(p.max_blocks_per_seq >= 0, "max_blocks_per_seq is ", p.max_blocks_per_seq,
             "; it must not be negative");

@@ -21,7 +21,8 @@ namespace nanoserve {
 /// out[s, h] = sum over t of softmax(score)[t] * V[t, g]
 /// lse[s, h] = ln(sum over t of exp(score[t]))
 /// @endcode
-/// Arithmetic is fp32. An empty sequence gives out = 0 and lse = -inf.
+/// Arithmetic is fp32: scores, and sums of weight * v, must be finite there. An empty sequence
+/// gives out = 0 and lse = -inf.
 struct PagedAttentionParams {
     const void* q = nullptr;  ///< [num_seqs, num_q_heads, head_dim], elements of io_dtype
     void* out = nullptr;      ///< [num_seqs, num_q_heads, head_dim], dense, elements of io_dtype

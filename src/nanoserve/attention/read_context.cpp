@@ -4,6 +4,8 @@
 #include <nanoserve/attention/read_context.hpp>
 #include <nanoserve/model/require.hpp>
 
+#include <algorithm>
+
 namespace nanoserve {
 namespace detail {
 
@@ -32,6 +34,10 @@ namespace {
 const ReadOptions& checked(const ReadOptions& options) {
     require(options.num_threads >= 1 && options.num_threads <= 1024, "num_threads is ",
             options.num_threads, "; it must be from 1 to 1024");
+    const auto available = available_instruction_sets();
+    require(std::ranges::find(available, options.instruction_set) != available.end(),
+            "instruction set ", to_string(options.instruction_set),
+            " is not one that this processor has");
     return options;
 }
 

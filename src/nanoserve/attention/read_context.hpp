@@ -19,11 +19,13 @@ struct ReadOptions {
 };
 
 /// What a read needs beside its arguments and keeps between calls: its threads and its scratch
-/// memory. The first read of a size allocates and touches the scratch, later ones find it there.
-/// One context serves one read at a time.
+/// memory. The first read of a size allocates and touches the scratch, later ones find it there. A
+/// read throws std::runtime_error when that memory is not to be had. One context serves one read at
+/// a time.
 class ReadContext {
   public:
-    /// Throws std::invalid_argument when num_threads is below 1 or above 1024.
+    /// Throws std::invalid_argument when num_threads is below 1 or above 1024 or the processor
+    /// lacks the instruction set, std::system_error when the system has no thread left.
     explicit ReadContext(const ReadOptions& options = {});
     /// Threads and scratch change hands.
     ReadContext(ReadContext&&) noexcept;

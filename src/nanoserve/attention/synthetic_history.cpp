@@ -10,17 +10,22 @@
 namespace nanoserve {
 namespace {
 
+constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+
+void require_in_range(const char* name, std::int64_t value, std::int64_t least) {
+    require(value >= least && value <= kMost, name, " is ", value, "; it must be from ", least,
+            " to ", kMost);
+}
+
 std::int32_t blocks_of(const HistorySpec& spec) {
     validate(spec.shape);
-    require(spec.seq_len >= 0, "seq_len is ", spec.seq_len, "; it must not be negative");
-    require(spec.block_size > 0, "block_size is ", spec.block_size,
-            "; it must be at least 1 token");
-    require(spec.num_histories > 0, "num_histories is ", spec.num_histories,
-            "; it must be at least 1");
+    require_in_range("seq_len", spec.seq_len, 0);
+    require_in_range("block_size", spec.block_size, 1);
+    require_in_range("num_histories", spec.num_histories, 1);
+    require_in_range("spare_tokens", spec.spare_tokens, 0);
     const std::int64_t blocks = spec.num_histories * blocks_needed(spec.seq_len, spec.block_size) +
                                 blocks_needed(spec.spare_tokens, spec.block_size);
-    require(blocks <= std::numeric_limits<std::int32_t>::max(), "the histories need ", blocks,
-            " blocks; a pool has at most ", std::numeric_limits<std::int32_t>::max());
+    require(blocks <= kMost, "the histories need ", blocks, " blocks; a pool has at most ", kMost);
     return static_cast<std::int32_t>(blocks);
 }
 
@@ -76,10 +81,11 @@ WriteResult SyntheticHistory::append() {
 }
 
 // Fills the pool with sequences of one block and frees them in random order: from now on the pool
-// hands out its blocks in that order.
+// hands out its blocks in the reverse of that order.
 void SyntheticHistory::scatter_free_blocks() {
-    const std::vector<float> rows(
-        static_cast<std::size_t>(spec_.shape.num_kv_heads * spec_.shape.head_dim), 0.0f);
+    const auto num_elements = static_cast<std::size_t>(spec_.shape.num_kv_heads) *
+                              static_cast<std::size_t>(spec_.shape.head_dim);
+    const std::vector<float> rows(num_elements, 0.0f);
     std::vector<SeqId> seqs;
     while (cache_.pool().num_free() > 0) {
         seqs.push_back(cache_.add_sequence());
@@ -99,6 +105,7 @@ void SyntheticHistory::select(std::size_t index) {
 }
 
 std::int64_t histories_in(std::int64_t pool_bytes, const HistorySpec& spec) {
+    (void)blocks_of(spec);  // refuses what can't be
     const std::int64_t history_bytes = spec.shape.kv_bytes(
         blocks_needed(spec.seq_len, spec.block_size) * spec.block_size, spec.dtype);
     return history_bytes == 0

@@ -61,8 +61,8 @@ struct PoolShape {
     return num_tokens / block_size + (num_tokens % block_size != 0 ? 1 : 0);
 }
 
-/// Throws std::invalid_argument naming the first size or stride that can't be: sizes below 1
-/// (num_blocks below 0), strides below the row they step over.
+/// Throws std::invalid_argument naming the first size or stride that can't be: a dtype that is
+/// none, sizes below 1 (num_blocks below 0), strides that let two rows or two blocks overlap.
 void validate(const KVLayout& layout);
 
 }  // namespace nanoserve

@@ -10,6 +10,9 @@ namespace {
 
 void require_slots_in_pool(const KVLayout& layout, const KVRows& rows,
                            std::span<const std::int64_t> slot_mapping) {
+    validate(layout);
+    require(rows.num_tokens == 0 || (rows.k != nullptr && rows.v != nullptr), "k or v is null for ",
+            rows.num_tokens, " tokens");
     require(std::ssize(slot_mapping) == rows.num_tokens, "slot_mapping has ", slot_mapping.size(),
             " entries for ", rows.num_tokens, " tokens");
     const std::int64_t num_slots = std::int64_t{layout.num_blocks} * layout.block_size;
@@ -36,6 +39,8 @@ void store_rows(T* pool, const KVLayout& layout, const float* rows,
 void scatter_kv(void* k_cache, void* v_cache, const KVLayout& layout, const KVRows& rows,
                 std::span<const std::int64_t> slot_mapping) {
     require_slots_in_pool(layout, rows, slot_mapping);
+    require(rows.num_tokens == 0 || (k_cache != nullptr && v_cache != nullptr),
+            "k_cache or v_cache is null");
     visit_dtype(layout.dtype, [&]<class T>() {
         store_rows(static_cast<T*>(k_cache), layout, rows.k, slot_mapping);
         store_rows(static_cast<T*>(v_cache), layout, rows.v, slot_mapping);
