@@ -130,7 +130,7 @@ ExitStatus compare_seeds(const Options& options) {
         bests.push_back(timing.best_ns().value_or(0.0));
     }
     if (std::ranges::min(bests) <= 0.0) {
-        return kMeasurementFailed;
+        throw std::runtime_error("the clock is too coarse for this read; take a longer history");
     }
     fmt::print("the bests lie within {:.1f} % of each other\n", 100.0 * wandered(bests));
     return kFine;
@@ -154,7 +154,7 @@ ExitStatus repeat_one_read(const Options& options) {
         }
     }
     if (bests.empty()) {
-        return kMeasurementFailed;
+        throw std::runtime_error("the clock is too coarse for this read; take a longer history");
     }
     fmt::print("from repeat to repeat the best wandered by {:.1f} %, the median by {:.1f} %\n",
                100.0 * wandered(bests), 100.0 * wandered(medians));

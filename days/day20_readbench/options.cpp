@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.hpp"
 
+#include <nanoserve/model/require.hpp>
+
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -74,8 +76,10 @@ void add_flags(CLI::App& app, Options& options, Flags& flags) {
                  "compilation that run-time dispatch picks")
         ->check(CLI::IsMember(instruction_set_names()));
     with_default("--seed", options.seeds, "of values and block order; several: compare them")
-        ->delimiter(',');
-    with_default("--repeat", options.num_repeats, "measure one read so many times")
+        ->delimiter(',')
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{4294967295}));
+    with_default("--repeat", options.num_repeats,
+                 "measure one read so many times, with the first seed")
         ->check(CLI::Range(1, 1000));
     app.add_flag("--time-the-step", options.time_the_step, "time the write together with the read");
     app.add_option("--data", options.data,
@@ -90,9 +94,11 @@ void complete(Options& options, const Flags& flags, bool histories_given) {
     options.cache = flags.cache == "cold" ? CacheState::cold : CacheState::warm;
     options.instruction_set = parse_instruction_set(flags.instruction_set);
     options.histories_given = histories_given;
+    require(!options.seeds.empty() && !options.histories.empty(),
+            "--seed and --histories take at least one number");
     std::ranges::sort(options.histories);
-    const auto repeated = std::ranges::unique(options.histories);
-    options.histories.erase(repeated.begin(), repeated.end());
+    options.histories.erase(std::unique(options.histories.begin(), options.histories.end()),
+                            options.histories.end());
 }
 
 // CLI11's messages may have several lines; ours have one.

@@ -111,7 +111,10 @@ void time_floor(const TimingOptions& timing_options, SyntheticHistory& history,
     for (const FloorOrder order : kFloorOrders) {
         const ReadTiming timing = time_read(
             clock, [&] { sum += read_floor(history.params(), order, context); }, timing_options);
-        if (!point.floor.best_ns() || timing.best_ns() < point.floor.best_ns()) {
+        const bool first = order == kFloorOrders.front();
+        const bool better = timing.best_ns() &&
+                            (!point.floor.best_ns() || *timing.best_ns() < *point.floor.best_ns());
+        if (first || better) {
             point.floor = timing;
             point.floor_order = order;
         }
@@ -121,7 +124,8 @@ void time_floor(const TimingOptions& timing_options, SyntheticHistory& history,
 void require_above_floor(const SweepPoint& point) {
     for (const auto& [name, timing] :
          {std::pair{"gather", &point.reads.baseline}, std::pair{"fused", &point.reads.candidate}}) {
-        if (timing->best_ns() < point.floor.best_ns()) {
+        if (timing->best_ns() && point.floor.best_ns() &&
+            *timing->best_ns() < *point.floor.best_ns()) {
             throw std::runtime_error(
                 fmt::format("at {} tokens {} took {:.0f} ns, less than the read floor of {:.0f} "
                             "ns: the measurement is wrong",

@@ -84,6 +84,7 @@ TEST_CASE("a wrong flag is one line with its value and its limit", "[days]") {
     refused({"--dtype", "fp8"}, "--dtype: fp8 not in {fp32,fp16,bf16}");
     refused({"--cache", "hot"}, "--cache: hot not in {warm,cold}");
     refused({"--seed", "-1"}, "--seed");
+    refused({"--seed", ""}, "--seed");
     refused({"--repeat", "0"}, "--repeat: Value 0 not in range 1 to 1000");
     refused({"--bogus"}, "--bogus");
     refused({"stray"}, "stray");

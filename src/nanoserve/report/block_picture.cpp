@@ -16,7 +16,7 @@ char name_of(std::size_t seq_index) {
 
 // The tokens of logical block `index`, "4 5 6 7" or "8 9 . .", each as wide as the largest number.
 std::string tokens_text(std::int64_t seq_len, std::int64_t block_size, std::int64_t index) {
-    const auto width = fmt::formatted_size("{}", std::max<std::int64_t>(0, seq_len - 1));
+    const auto width = fmt::format("{}", std::max<std::int64_t>(0, seq_len - 1)).size();
     std::string text;
     for (std::int64_t token = index * block_size; token < (index + 1) * block_size; ++token) {
         text += text.empty() ? "" : " ";
