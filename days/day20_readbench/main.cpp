@@ -27,7 +27,8 @@ void show_progress(std::size_t index, std::size_t count, std::int64_t seq_len) {
                seq_len, isatty(2) && index + 1 < count ? "   " : "\n");
 }
 
-void print_fits(std::span<const report::ReadRow> rows, const report::Sidecar& sidecar) {
+void print_fits(std::span<const SweepPoint> points, std::span<const report::ReadRow> rows,
+                const report::Sidecar& sidecar) {
     for (const char* read : {"gather", "fused"}) {
         if (const auto fit = fit_of(rows, read)) {
             const auto crossover = fit->crossover_tokens();
@@ -37,10 +38,18 @@ void print_fits(std::span<const report::ReadRow> rows, const report::Sidecar& si
                 crossover ? fmt::format("; both cost the same at {:.0f} tokens", *crossover) : "");
         }
     }
+    if (points.size() < 2) {
+        return;
+    }
+    const std::int64_t before = points[points.size() - 2].seq_len;
+    const std::int64_t last = points.back().seq_len;
     for (const auto& [name, value] : sidecar.fitted) {
         if (name.ends_with(".last_leg_ratio") && value) {
-            fmt::print("{}: the last leg of the sweep costs {} times the one before\n",
-                       name.substr(0, name.find('.')), report::ratio_text(*value));
+            fmt::print(
+                "{:<6}  from {} to {} tokens, {} times the history, costs {} times as much\n",
+                name.substr(0, name.find('.')), before, last,
+                report::ratio_text(static_cast<double>(last) / static_cast<double>(before)),
+                report::ratio_text(*value));
         }
     }
 }
@@ -79,7 +88,7 @@ ExitStatus run_sweep(const Options& options) {
                options.block_size, nanoserve::to_string(options.dtype), options.num_threads,
                options.num_threads == 1 ? "" : "s", to_string(options.cache),
                nanoserve::to_string(options.instruction_set), report::format_table(rows));
-    print_fits(rows, sidecar);
+    print_fits(points, rows, sidecar);
     print_second_opinion(points);
     fmt::print("\nwrote {}\n", options.csv().string());
     draw_plots(options);
