@@ -6,6 +6,7 @@
 
 #include <nanoserve/attention/gather_read.hpp>
 #include <nanoserve/attention/paged_attention_reference.hpp>
+#include <nanoserve/attention/streaming_read.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -33,6 +34,14 @@ namespace {
 using Read = void (*)(const nanoserve::PagedAttentionParams&, ReadContext&);
 constexpr Read kGather = nanoserve::gather_read;
 constexpr Read kFused = nanoserve::paged_attention_reference;
+constexpr Read kStreaming = [](const nanoserve::PagedAttentionParams& params,
+                               ReadContext& context) {
+    nanoserve::streaming_read(params, 1, context);
+};
+constexpr Read kStreamingSplit = [](const nanoserve::PagedAttentionParams& params,
+                                    ReadContext& context) {
+    nanoserve::streaming_read(params, 3, context);
+};
 
 struct Result {
     std::vector<std::byte> out;
@@ -49,11 +58,30 @@ Result run(Read read, PagedCase& test, ReadContext& context) {
     return {test.out(), test.lse()};
 }
 
-// Both reads, on every instruction set and with one and three threads, have the same bits; the
-// first agrees with the oracle within what rounding explains.
-void check_reads(const CaseSpec& spec) {
-    PagedCase test(spec);
-    CAPTURE(test.describe());
+// Whether the result is the oracle's within `bound`, and its lse within the bound and a rounding of
+// its own.
+void check_close(PagedCase& test, const Result& result, const nanoserve::OracleResult& oracle,
+                 double bound) {
+    test.out() = result.out;
+    const auto out = test.out_floats();
+    for (std::size_t i = 0; i < oracle.out.size(); ++i) {
+        CAPTURE(i);
+        REQUIRE_THAT(double{out[i]}, WithinAbs(oracle.out[i], bound));
+    }
+    for (std::size_t i = 0; i < oracle.lse.size(); ++i) {
+        CAPTURE(i);
+        if (std::isinf(oracle.lse[i])) {
+            REQUIRE(result.lse[i] == -INFINITY);
+        } else {
+            REQUIRE_THAT(double{result.lse[i]},
+                         WithinAbs(oracle.lse[i], bound + 0x1p-23 * std::abs(oracle.lse[i])));
+        }
+    }
+}
+
+// Gather and fused, on every instruction set and with one and three threads, have the same bits;
+// the first agrees with the oracle within what rounding explains.
+void check_two_pass_reads(PagedCase& test, const nanoserve::OracleResult& oracle) {
     std::vector<Result> results;
     for (const InstructionSet set : nanoserve::available_instruction_sets()) {
         for (const int num_threads : {1, 3}) {
@@ -66,24 +94,35 @@ void check_reads(const CaseSpec& spec) {
         CAPTURE(i);
         REQUIRE(results[i] == results[0]);
     }
-    const auto params = test.params();
-    const auto oracle = nanoserve::attention_oracle(params);
-    const double bound = nanoserve::rounding_bound(params);
-    test.out() = results[0].out;
-    const auto out = test.out_floats();
-    for (std::size_t i = 0; i < oracle.out.size(); ++i) {
-        CAPTURE(i);
-        REQUIRE_THAT(double{out[i]}, WithinAbs(oracle.out[i], bound));
-    }
-    for (std::size_t i = 0; i < oracle.lse.size(); ++i) {
-        CAPTURE(i);
-        if (std::isinf(oracle.lse[i])) {
-            REQUIRE(results[0].lse[i] == -INFINITY);
-        } else {
-            REQUIRE_THAT(double{results[0].lse[i]},
-                         WithinAbs(oracle.lse[i], bound + 0x1p-23 * std::abs(oracle.lse[i])));
+    check_close(test, results[0], oracle, nanoserve::rounding_bound(test.params()));
+}
+
+// Streaming agrees with the oracle for every instruction set and number of splits, and its bits do
+// not depend on the threads.
+void check_streaming(PagedCase& test, const nanoserve::OracleResult& oracle) {
+    for (const InstructionSet set : nanoserve::available_instruction_sets()) {
+        for (const std::int64_t num_splits : {1, 2, 7}) {
+            CAPTURE(nanoserve::to_string(set), num_splits);
+            std::vector<Result> results;
+            for (const int num_threads : {1, 2, 3}) {
+                ReadContext context({.num_threads = num_threads, .instruction_set = set});
+                nanoserve::streaming_read(test.params(), num_splits, context);
+                results.push_back({test.out(), test.lse()});
+            }
+            REQUIRE(results[1] == results[0]);
+            REQUIRE(results[2] == results[0]);
+            check_close(test, results[0], oracle,
+                        nanoserve::streaming_rounding_bound(test.params(), num_splits));
         }
     }
+}
+
+void check_reads(const CaseSpec& spec) {
+    PagedCase test(spec);
+    CAPTURE(test.describe());
+    const auto oracle = nanoserve::attention_oracle(test.params());
+    check_two_pass_reads(test, oracle);
+    check_streaming(test, oracle);
 }
 
 }  // namespace
@@ -185,7 +224,7 @@ TEST_CASE("a paged history reads as the same history that was never paged", "[at
 }
 
 TEST_CASE("NaN in every slot that no sequence owns reaches no output", "[attention]") {
-    const Read read = GENERATE(kGather, kFused);
+    const Read read = GENERATE(kGather, kFused, kStreaming, kStreamingSplit);
     PagedCase test({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 64},
                     .block_size = 16,
                     .seq_lens = {17}});
@@ -205,7 +244,7 @@ TEST_CASE("NaN in every slot that no sequence owns reaches no output", "[attenti
 }
 
 TEST_CASE("query head h reads KV head h / group_size", "[attention]") {
-    const Read read = GENERATE(kGather, kFused);
+    const Read read = GENERATE(kGather, kFused, kStreaming, kStreamingSplit);
     const auto [num_q_heads, num_kv_heads] =
         GENERATE(std::pair{28, 4}, std::pair{48, 2}, std::pair{12, 12}, std::pair{8, 1});
     PagedCase test(
@@ -224,7 +263,7 @@ TEST_CASE("query head h reads KV head h / group_size", "[attention]") {
 }
 
 TEST_CASE("sm_scale defaults to 1/sqrt(head_dim), and 0 means 0", "[attention]") {
-    const Read read = GENERATE(kGather, kFused);
+    const Read read = GENERATE(kGather, kFused, kStreaming, kStreamingSplit);
     PagedCase test({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 96},
                     .block_size = 2,
                     .seq_lens = {2}});
@@ -244,7 +283,7 @@ TEST_CASE("sm_scale defaults to 1/sqrt(head_dim), and 0 means 0", "[attention]")
 }
 
 TEST_CASE("scores far beyond the range of fp16 give the right token and lse", "[attention]") {
-    const Read read = GENERATE(kGather, kFused);
+    const Read read = GENERATE(kGather, kFused, kStreaming, kStreamingSplit);
     const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
     PagedCase test({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 16},
                     .block_size = 2,
@@ -356,6 +395,34 @@ TEST_CASE("a long history of equal values loses none of them", "[attention]") {
     CHECK(bound < 3e-5);
     test.out() = run(kFused, test, context).out;
     CHECK_THAT(double{test.out_floats()[0]}, WithinAbs(double{0.1f}, bound));
+}
+
+TEST_CASE("streaming keeps the values of a long history, in one piece or many", "[attention]") {
+    constexpr std::int32_t kNumTokens = 131072;
+    PagedCase test({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 4},
+                    .block_size = 16,
+                    .seq_lens = {kNumTokens}});
+    test.set_q(0.0f);
+    for (int t = 0; t < kNumTokens; ++t) {
+        test.set_row(false, test.tables().block_tables[static_cast<std::size_t>(t / 16)], t % 16, 0,
+                     0.1f);
+    }
+    // The maximum never moves here, so only the chains of chunks count: (36 + 2 n + num_splits) u
+    // with n = 8192 chunks.
+    const double bound = 0.1 * (36.0 + 2.0 * 8192.0 + 8.0) * 0x1p-24;
+    for (const std::int64_t num_splits : {1, 8}) {
+        nanoserve::streaming_read(test.params(), num_splits);
+        CHECK_THAT(double{test.out_floats()[0]}, WithinAbs(double{0.1f}, bound));
+    }
+}
+
+TEST_CASE("streaming_read refuses an impossible number of splits", "[attention]") {
+    PagedCase test({.seq_lens = {3}});
+    for (const std::int64_t num_splits : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{65537}}) {
+        CHECK_THROWS_AS(nanoserve::streaming_read(test.params(), num_splits),
+                        std::invalid_argument);
+        CHECK(std::isnan(test.out_floats().front()));
+    }
 }
 
 TEST_CASE("the rounding bound of a small case is a few units in the last place", "[attention]") {

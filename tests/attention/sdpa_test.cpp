@@ -149,7 +149,8 @@ TEST_CASE("each query of a 16-bit batch reads and writes its own rows", "[attent
 
 TEST_CASE("sdpa refuses impossible shapes and counts", "[attention]") {
     float x = 0.0f;
-    SdpaParams params{.q = &x, .out = &x, .num_queries = 1, .k = &x, .v = &x, .num_tokens = 1, .shape = {}};
+    SdpaParams params{
+        .q = &x, .out = &x, .num_queries = 1, .k = &x, .v = &x, .num_tokens = 1, .shape = {}};
     params.shape = {.num_q_heads = 3, .num_kv_heads = 2, .head_dim = 1};
     CHECK_THROWS_AS(nanoserve::sdpa(params), std::invalid_argument);
     params.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 1};

@@ -7,8 +7,9 @@
 
 namespace nanoserve {
 
-/// The instruction sets that the reads are compiled for, from one source. The bits of a result do
-/// not depend on it.
+/// The instruction sets that the reads are compiled for, from one source; avx2 and avx512 include
+/// fused multiply-add. The bits of gather_read, sdpa and paged_attention_reference do not depend on
+/// it.
 enum class InstructionSet { baseline, avx2, avx512 };
 
 /// "baseline", "avx2" or "avx512".

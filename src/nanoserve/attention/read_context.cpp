@@ -12,7 +12,8 @@ namespace detail {
 ReadState::ReadState(const ReadOptions& options)
     : instruction_set_(options.instruction_set),
       team_(options.num_threads),
-      works_(static_cast<std::size_t>(options.num_threads)) {}
+      works_(static_cast<std::size_t>(options.num_threads)),
+      stream_works_(static_cast<std::size_t>(options.num_threads)) {}
 
 const RowOps& ReadState::row_ops(DType dtype) const {
     return detail::row_ops(instruction_set_, dtype);

@@ -51,27 +51,43 @@ HalfStep half_step_of(DType dtype) {
     return {};
 }
 
-}  // namespace
+constexpr double kU = 0x1p-24;  // u in the header's formulas
 
-double rounding_bound(PagedAttentionParams p) {
-    constexpr double kU = 0x1p-24;  // u in the header's formula
+// The bound of a read whose sums add chains(seq_len) * u.
+template <class Chains>
+double bound(PagedAttentionParams p, Chains chains) {
     char unused = 0;
     p.out = p.out == nullptr ? &unused : p.out;
     validate(p);
     Magnitudes largest;
-    double len = 0.0;
+    double longest_chain = 0.0;
     for (std::int64_t seq = 0; seq < p.num_seqs; ++seq) {
         add_sequence(largest, p, seq);
-        len = std::max(len, static_cast<double>(p.seq_lens[seq]));
+        longest_chain = std::max(longest_chain, chains(p.seq_lens[seq]));
     }
     const std::int32_t head_dim = p.kv.layout.head_dim;
     const double sm_scale = std::abs(double{effective_sm_scale(p.sm_scale, head_dim)});
     const double score_error = (head_dim / 16.0 + 6.0) * kU * sm_scale * largest.products;
-    const double chains =
-        std::min(len, 64.0) + len / 64.0 + std::min(len / 16.0, 64.0) + len / 1024.0 + 6.0;
-    const double relative = 2.0 * (score_error + 6.0 * kU) + chains * kU;
+    const double relative = 2.0 * (score_error + 6.0 * kU) + longest_chain * kU;
     const HalfStep half_step = half_step_of(p.io_dtype);
     return largest.v * (relative + half_step.relative * (1.0 + relative)) + half_step.absolute;
+}
+
+}  // namespace
+
+double rounding_bound(PagedAttentionParams p) {
+    return bound(p, [](double len) {
+        return std::min(len, 64.0) + len / 64.0 + std::min(len / 16.0, 64.0) + len / 1024.0 + 6.0;
+    });
+}
+
+double streaming_rounding_bound(PagedAttentionParams p, std::int64_t num_splits) {
+    const std::int64_t block_size = p.kv.layout.block_size;
+    return bound(p, [&](std::int64_t len) {
+        const std::int64_t num_chunks =
+            blocks_needed(len, block_size) * blocks_needed(block_size, 16);
+        return 36.0 + 14.0 * static_cast<double>(num_chunks) + static_cast<double>(num_splits);
+    });
 }
 
 }  // namespace nanoserve

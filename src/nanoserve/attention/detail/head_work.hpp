@@ -2,25 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <nanoserve/attention/detail/float_buffer.hpp>
 #include <nanoserve/attention/detail/row_ops.hpp>
 #include <nanoserve/attention/detail/thread_team.hpp>
-#include <nanoserve/cache/aligned_buffer.hpp>
 #include <nanoserve/model/attention_shape.hpp>
 
 #include <vector>
 
 namespace nanoserve::detail {
-
-/// fp32 memory that grows and is kept.
-class FloatBuffer {
-  public:
-    /// At least `count` floats; the contents are kept only when it did not have to grow.
-    float* reserve(std::int64_t count);
-
-  private:
-    AlignedBuffer memory_;
-    std::int64_t capacity_ = 0;
-};
 
 /// One query on its way through attention, for the KV heads that one thread has taken: the query
 /// heads of their groups in fp32, their rows of scores, their sums.

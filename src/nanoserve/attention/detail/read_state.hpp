@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nanoserve/attention/detail/head_work.hpp>
+#include <nanoserve/attention/detail/stream_work.hpp>
 #include <nanoserve/attention/detail/thread_team.hpp>
 #include <nanoserve/attention/read_context.hpp>
 
@@ -25,6 +26,16 @@ class ReadState {
     void for_each_share_of_heads(const AttentionShape& shape, std::int64_t num_tokens,
                                  const std::function<void(HeadWork&)>& task);
 
+    /// The running softmaxes of thread `index`, for streaming_read.
+    [[nodiscard]] StreamWork& stream_work(int index) {
+        return stream_works_[static_cast<std::size_t>(index)];
+    }
+
+    /// Where streaming_read puts the results of its pieces; kept and grown.
+    struct Partials {
+        FloatBuffer out, lse;
+    } partials;
+
     /// Where gather_read puts the contiguous history; kept and grown.
     struct Gathered {
         FloatBuffer k, v;
@@ -35,6 +46,7 @@ class ReadState {
     InstructionSet instruction_set_;
     ThreadTeam team_;
     std::vector<HeadWork> works_;
+    std::vector<StreamWork> stream_works_;
 };
 
 }  // namespace nanoserve::detail

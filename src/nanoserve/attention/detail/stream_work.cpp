@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/attention/detail/stream_work.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nanoserve::detail {
+
+namespace {
+
+// target[i] = source[i] * factor; the two never overlap, which lets the compiler take them in
+// vectors.
+template <class T>
+void scale_row(const float* __restrict source, float factor, std::int64_t count,
+               T* __restrict target) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        target[i] = from_float<T>(source[i] * factor);
+    }
+}
+
+template <class T>
+void convert_row(const T* __restrict source, std::int64_t count, float* __restrict target) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        target[i] = to_float(source[i]);
+    }
+}
+
+}  // namespace
+
+template <class Action>
+void StreamWork::for_each_head(Action action) const {
+    const std::int64_t group_size = shape_.group_size();
+    const std::int64_t slots_in_group = tiles_in_group(group_size) * kStreamHeads;
+    for (std::int64_t kv_head = kv_heads_.begin; kv_head < kv_heads_.end; ++kv_head) {
+        for (std::int64_t i = 0; i < group_size; ++i) {
+            action((kv_head - kv_heads_.begin) * slots_in_group + i, kv_head * group_size + i);
+        }
+    }
+}
+
+void StreamWork::begin(const AttentionShape& shape, Share kv_heads, const void* q, DType dtype,
+                       float sm_scale) {
+    shape_ = shape;
+    kv_heads_ = kv_heads;
+    const std::int64_t head_dim = shape.head_dim;
+    const std::int64_t num_kv_heads = kv_heads.end - kv_heads.begin;
+    const std::int64_t num_tiles = num_kv_heads * tiles_in_group(shape.group_size());
+    const std::int64_t num_slots = num_tiles * kStreamHeads;
+    chunks_.resize(std::max(chunks_.size(), static_cast<std::size_t>(num_tiles)));
+    float* q_slots = q_.reserve(num_slots * head_dim);
+    heads_ = {.num_kv_heads = num_kv_heads,
+              .group_size = shape.group_size(),
+              .head_dim = head_dim,
+              .sm_scale = sm_scale,
+              .q = q_slots,
+              .chunk = chunks_.data(),
+              .max = max_.reserve(num_slots),
+              .sum = sum_.reserve(num_slots),
+              .out = out_.reserve(num_slots * head_dim)};
+    std::fill_n(heads_.max, num_slots, -std::numeric_limits<float>::infinity());
+    std::fill_n(heads_.sum, num_slots, 0.0f);
+    std::fill_n(heads_.out, num_slots * head_dim, 0.0f);
+    if (shape.group_size() % kStreamHeads != 0) {
+        std::fill_n(q_slots, num_slots * head_dim, 0.0f);  // the unused heads of the last tile
+    }
+    visit_dtype(dtype, [&]<class T>() {
+        for_each_head([&](std::int64_t slot, std::int64_t q_head) {
+            convert_row(static_cast<const T*>(q) + q_head * head_dim, head_dim,
+                        q_slots + slot * head_dim);
+        });
+    });
+}
+
+void StreamWork::write_output(void* out, DType dtype, float* lse) const {
+    const std::int64_t head_dim = heads_.head_dim;
+    visit_dtype(dtype, [&]<class T>() {
+        for_each_head([&](std::int64_t slot, std::int64_t q_head) {
+            const float sum = heads_.sum[slot];
+            const float factor =
+                sum == 0.0f ? 0.0f : 1.0f / sum;  // no token: the sums are 0 and stay 0
+            scale_row(heads_.out + slot * head_dim, factor, head_dim,
+                      static_cast<T*>(out) + q_head * head_dim);
+            if (lse != nullptr) {
+                lse[q_head] = static_cast<float>(double{heads_.max[slot]} + std::log(double{sum}));
+            }
+        });
+    });
+}
+
+}  // namespace nanoserve::detail

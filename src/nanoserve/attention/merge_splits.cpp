@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/attention/merge_splits.hpp>
+#include <nanoserve/model/require.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace nanoserve {
+namespace {
+
+constexpr float kNegativeInfinity = -std::numeric_limits<float>::infinity();
+
+void validate(const MergeSplitsParams& p) {
+    require(p.num_splits >= 0, "num_splits is ", p.num_splits, "; it must not be negative");
+    require(p.num_rows >= 0, "num_rows is ", p.num_rows, "; it must not be negative");
+    require(p.head_dim >= 0, "head_dim is ", p.head_dim, "; it must not be negative");
+    require(p.num_rows == 0 || p.out != nullptr, "out is null");
+    require(p.num_rows == 0 || p.num_splits == 0 ||
+                (p.out_partial != nullptr && p.lse_partial != nullptr),
+            "out_partial or lse_partial is null");
+}
+
+// The lse of all pieces of one row.
+float merged_lse(const MergeSplitsParams& p, std::int64_t row) {
+    float max = kNegativeInfinity;
+    for (std::int64_t i = 0; i < p.num_splits; ++i) {
+        max = std::max(max, p.lse_partial[i * p.num_rows + row]);
+    }
+    if (max == kNegativeInfinity) {  // (-inf) - (-inf) would be NaN
+        return max;
+    }
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < p.num_splits; ++i) {
+        sum += std::exp(double{p.lse_partial[i * p.num_rows + row]} - double{max});
+    }
+    return static_cast<float>(double{max} + std::log(sum));
+}
+
+}  // namespace
+
+void merge_splits(const MergeSplitsParams& p) {
+    validate(p);
+    std::vector<float> sums(static_cast<std::size_t>(p.head_dim));
+    for (std::int64_t row = 0; row < p.num_rows; ++row) {
+        const float lse = merged_lse(p, row);
+        std::ranges::fill(sums, 0.0f);
+        for (std::int64_t i = 0; i < p.num_splits; ++i) {
+            const float piece_lse = p.lse_partial[i * p.num_rows + row];
+            if (piece_lse == kNegativeInfinity) {
+                continue;
+            }
+            const float weight = std::exp(piece_lse - lse);
+            const float* piece = p.out_partial + (i * p.num_rows + row) * p.head_dim;
+            for (std::size_t d = 0; d < sums.size(); ++d) {
+                sums[d] += weight * piece[d];
+            }
+        }
+        visit_dtype(p.out_dtype, [&]<class T>() {
+            std::ranges::transform(sums, static_cast<T*>(p.out) + row * p.head_dim, from_float<T>);
+        });
+        if (p.lse != nullptr) {
+            p.lse[row] = lse;
+        }
+    }
+}
+
+}  // namespace nanoserve

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanoserve/model/dtype.hpp>
+
+#include <cstdint>
+
+namespace nanoserve {
+
+/// Partial results of attention over pieces of the same histories, and where to put the whole.
+struct MergeSplitsParams {
+    const float* out_partial =
+        nullptr;  ///< [num_splits, num_rows, head_dim], each already divided by its sum
+    const float* lse_partial =
+        nullptr;  ///< [num_splits, num_rows], natural logarithm, -inf: no tokens
+    std::int64_t num_splits = 0;
+    std::int64_t num_rows = 0;  ///< num_seqs x num_q_heads
+    std::int64_t head_dim = 0;
+
+    void* out = nullptr;  ///< [num_rows, head_dim], elements of out_dtype
+    DType out_dtype = DType::fp32;
+    float* lse = nullptr;  ///< [num_rows]; may be nullptr
+};
+
+/// Combines the pieces, row by row, in the order of their index:
+/// @code
+/// lse = ln(sum over i of exp(lse_i));  out = sum over i of exp(lse_i - lse) * out_i
+/// @endcode
+/// A piece without tokens is not looked at, so its out may hold NaN; with no tokens at all out = 0
+/// and lse = -inf.
+/// @throws std::invalid_argument on negative counts or null pointers
+void merge_splits(const MergeSplitsParams& params);
+
+}  // namespace nanoserve

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include "support/paged_case.hpp"
+
+#include <nanoserve/attention/merge_splits.hpp>
+#include <nanoserve/attention/streaming_read.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+using Catch::Matchers::WithinRel;
+using nanoserve::MergeSplitsParams;
+
+TEST_CASE("merge_splits ignores empty pieces even when they hold NaN", "[attention]") {
+    const std::array<float, 2> out_partial = {2.0f, NAN};
+    const std::array<float, 2> lse_partial = {std::log(4.0f), -INFINITY};
+    float out = NAN;
+    float lse = NAN;
+    nanoserve::merge_splits({.out_partial = out_partial.data(),
+                             .lse_partial = lse_partial.data(),
+                             .num_splits = 2,
+                             .num_rows = 1,
+                             .head_dim = 1,
+                             .out = &out,
+                             .lse = &lse});
+    CHECK(out == 2.0f);
+    CHECK_THAT(lse, WithinRel(1.386294f, 1e-6f));
+}
+
+TEST_CASE("merging pieces without tokens, or no pieces, gives 0 and lse -inf", "[attention]") {
+    const std::array<float, 2> nan = {NAN, NAN};
+    const std::array<float, 2> empty = {-INFINITY, -INFINITY};
+    for (const std::int64_t num_splits : {2, 0}) {
+        float out = NAN;
+        float lse = NAN;
+        nanoserve::merge_splits({.out_partial = nan.data(),
+                                 .lse_partial = empty.data(),
+                                 .num_splits = num_splits,
+                                 .num_rows = 1,
+                                 .head_dim = 1,
+                                 .out = &out,
+                                 .lse = &lse});
+        CHECK(out == 0.0f);
+        CHECK(lse == -INFINITY);
+    }
+}
+
+TEST_CASE("pieces are weighed by the natural exponent of their lse", "[attention]") {
+    // Three tokens of mean 1 and one of value 9, each piece attended to by the library's own read.
+    std::array<float, 2> out_partial{};
+    std::array<float, 2> lse_partial{};
+    int piece = 0;
+    for (const auto& [num_tokens, value] : {std::pair{3, 1.0f}, std::pair{1, 9.0f}}) {
+        nanoserve::testing::PagedCase test(
+            {.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 1},
+             .block_size = 4,
+             .seq_lens = {num_tokens}});
+        test.set_q(0.0f);
+        for (int t = 0; t < num_tokens; ++t) {
+            test.set_row(false, test.tables().block_tables[0], t, 0, value);
+        }
+        auto params = test.params();
+        params.out = &out_partial[static_cast<std::size_t>(piece)];
+        params.lse = &lse_partial[static_cast<std::size_t>(piece)];
+        nanoserve::streaming_read(params);
+        ++piece;
+    }
+    float out = NAN;
+    float lse = NAN;
+    nanoserve::merge_splits({.out_partial = out_partial.data(),
+                             .lse_partial = lse_partial.data(),
+                             .num_splits = 2,
+                             .num_rows = 1,
+                             .head_dim = 1,
+                             .out = &out,
+                             .lse = &lse});
+    CHECK_THAT(out, WithinRel(3.0f, 1e-6f));
+    CHECK_THAT(lse, WithinRel(1.386294f, 1e-6f));
+}
+
+TEST_CASE("merge_splits keeps rows apart and survives far exponents", "[attention]") {
+    const std::array<float, 8> out_partial = {1, 2, 3, 4,
+                                              5, 6, 7, 8};  // 2 pieces, 2 rows, head_dim 2
+    const std::array<float, 4> lse_partial = {80000.0f, 0.0f, -80000.0f, 0.0f};
+    std::array<nanoserve::Bf16, 4> out{};
+    nanoserve::merge_splits({.out_partial = out_partial.data(),
+                             .lse_partial = lse_partial.data(),
+                             .num_splits = 2,
+                             .num_rows = 2,
+                             .head_dim = 2,
+                             .out = out.data(),
+                             .out_dtype = nanoserve::DType::bf16});
+    CHECK(nanoserve::to_float(out[0]) == 1.0f);
+    CHECK(nanoserve::to_float(out[1]) == 2.0f);
+    CHECK(nanoserve::to_float(out[2]) == 5.0f);
+    CHECK(nanoserve::to_float(out[3]) == 6.0f);
+}
+
+TEST_CASE("merge_splits refuses negative counts and null pointers", "[attention]") {
+    float x = 0.0f;
+    MergeSplitsParams params{.num_splits = 1, .num_rows = 1, .head_dim = 1};
+    CHECK_THROWS_MATCHES(nanoserve::merge_splits(params), std::invalid_argument,
+                         Catch::Matchers::Message("out is null"));
+    params.out = &x;
+    CHECK_THROWS_MATCHES(nanoserve::merge_splits(params), std::invalid_argument,
+                         Catch::Matchers::Message("out_partial or lse_partial is null"));
+    params.num_splits = -1;
+    CHECK_THROWS_MATCHES(nanoserve::merge_splits(params), std::invalid_argument,
+                         Catch::Matchers::Message("num_splits is -1; it must not be negative"));
+}
