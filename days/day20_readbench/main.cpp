@@ -29,11 +29,11 @@ void show_progress(std::size_t index, std::size_t count, std::int64_t seq_len) {
 
 void print_fits(std::span<const SweepPoint> points, std::span<const report::ReadRow> rows,
                 const report::Sidecar& sidecar) {
-    for (const char* read : {"gather", "fused"}) {
-        if (const auto fit = fit_of(rows, read)) {
+    for (const MeasuredRead& read : points.front().reads) {
+        if (const auto fit = fit_of(rows, read.name)) {
             const auto crossover = fit->crossover_tokens();
             fmt::print(
-                "{:<6}  floor {}, then {} for each token{}\n", read,
+                "{:<9}  floor {}, then {} for each token{}\n", read.name,
                 report::duration_text(fit->floor_us), report::duration_text(fit->us_per_token),
                 crossover ? fmt::format("; both cost the same at {:.0f} tokens", *crossover) : "");
         }
@@ -46,7 +46,7 @@ void print_fits(std::span<const SweepPoint> points, std::span<const report::Read
     for (const auto& [name, value] : sidecar.fitted) {
         if (name.ends_with(".last_leg_ratio") && value) {
             fmt::print(
-                "{:<6}  from {} to {} tokens, {} times the history, costs {} times as much\n",
+                "{:<9}  from {} to {} tokens, {} times the history, costs {} times as much\n",
                 name.substr(0, name.find('.')), before, last,
                 report::ratio_text(static_cast<double>(last) / static_cast<double>(before)),
                 report::ratio_text(*value));
@@ -58,13 +58,11 @@ void print_fits(std::span<const SweepPoint> points, std::span<const report::Read
 void print_second_opinion(std::span<const SweepPoint> points) {
     fmt::print("\nmean of one call   readbench   Google Benchmark   ratio\n");
     for (const SweepPoint& point : points) {
-        for (const auto& [read, timing, other_us] :
-             {std::tuple{"gather", &point.reads.baseline, point.gather_benchmark_us},
-              std::tuple{"fused", &point.reads.candidate, point.fused_benchmark_us}}) {
-            const double our_us = timing->mean_ns().value_or(0.0) / 1e3;
-            fmt::print("{:>6} {:<6}     {:>9}   {:>16}   {:>5}\n", point.seq_len, read,
-                       report::duration_text(our_us), report::duration_text(other_us),
-                       report::ratio_text(our_us / other_us));
+        for (const MeasuredRead& read : point.reads) {
+            const double our_us = read.timing.mean_ns().value_or(0.0) / 1e3;
+            fmt::print("{:>6} {:<9}  {:>9}   {:>16}   {:>5}\n", point.seq_len, read.name,
+                       report::duration_text(our_us), report::duration_text(read.benchmark_us),
+                       report::ratio_text(our_us / read.benchmark_us));
         }
     }
 }

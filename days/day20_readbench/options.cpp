@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 
 namespace nanoserve::day20 {
@@ -60,6 +61,9 @@ void add_flags(CLI::App& app, Options& options, Flags& flags) {
     with_default("--histories", options.histories, "cached tokens, one list")
         ->delimiter(',')
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
+    with_default("--reads", options.reads, "curves; the first is what the others are compared with")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"gather", "fused", "streaming"}));
     with_default("--samples", options.num_samples, "samples of each read")
         ->check(CLI::Range(6, 1000000));
     with_default("--block-size", options.block_size, "tokens in one block")
@@ -94,6 +98,8 @@ void complete(Options& options, const Flags& flags, bool histories_given) {
     options.cache = flags.cache == "cold" ? CacheState::cold : CacheState::warm;
     options.instruction_set = parse_instruction_set(flags.instruction_set);
     options.histories_given = histories_given;
+    const std::set<std::string> distinct(options.reads.begin(), options.reads.end());
+    require(distinct.size() == options.reads.size(), "--reads names a read twice");
     require(!options.seeds.empty() && !options.histories.empty(),
             "--seed and --histories take at least one number");
     std::ranges::sort(options.histories);
@@ -145,6 +151,7 @@ int report_refusal(const Refusal& refusal) {
 
 std::vector<std::pair<std::string, std::string>> to_pairs(const Options& options) {
     return {{"histories", fmt::format("{}", fmt::join(options.histories, ","))},
+            {"reads", fmt::format("{}", fmt::join(options.reads, ","))},
             {"model", options.model.name},
             {"block_size", fmt::format("{}", options.block_size)},
             {"dtype", std::string(nanoserve::to_string(options.dtype))},

@@ -30,6 +30,8 @@ enum class CacheState { warm, cold };
 struct Options {
     std::vector<std::int64_t> histories = {16, 64, 256, 1024, 4096};  ///< tokens, ascending
     bool histories_given = false;
+    std::vector<std::string> reads = {"gather",
+                                      "fused"};  ///< the first is what the others are compared with
     ModelConfig model = llama_3_2_1b();
     std::int32_t block_size = 16;  ///< tokens
     DType dtype = DType::fp32;

@@ -43,7 +43,7 @@ report::ReadRow row_of(const Options& options, const std::string& machine, const
     return row;
 }
 
-report::SampleSeries series_of(const SweepPoint& point, const char* read, const char* role,
+report::SampleSeries series_of(const SweepPoint& point, const std::string& read, const char* role,
                                const ReadTiming& timing) {
     return {read, point.seq_len, role, timing.samples_ns()};
 }
@@ -65,16 +65,16 @@ std::vector<report::ReadRow> to_rows(const Options& options, const std::string& 
                                      std::span<const SweepPoint> points) {
     std::vector<report::ReadRow> rows;
     for (const SweepPoint& point : points) {
-        report::ReadRow gather = row_of(options, machine, point, "gather", point.reads.baseline);
-        gather.floor_us = to_us(point.floor.best_ns());
-        gather.rel_err = point.gather_error;
-        report::ReadRow fused = row_of(options, machine, point, "fused", point.reads.candidate);
-        fused.floor_us = gather.floor_us;
-        fused.rel_err = point.fused_error;
-        fused.speedup = point.reads.speedup();
-        fused.verdict = nanoserve::to_string(point.reads.verdict());
-        rows.push_back(std::move(gather));
-        rows.push_back(std::move(fused));
+        for (const MeasuredRead& read : point.reads) {
+            report::ReadRow row = row_of(options, machine, point, read.name, read.timing);
+            row.floor_us = to_us(point.floor.best_ns());
+            row.rel_err = read.error;
+            if (read.comparison) {
+                row.speedup = read.comparison->speedup();
+                row.verdict = nanoserve::to_string(read.comparison->verdict());
+            }
+            rows.push_back(std::move(row));
+        }
         rows.push_back(row_of(options, machine, point, "read_floor", point.floor));
     }
     return rows;
@@ -96,7 +96,7 @@ report::Sidecar to_sidecar(const Options& options, const report::Provenance& pro
     report::Sidecar sidecar;
     sidecar.provenance = provenance;
     sidecar.options = to_pairs(options);
-    for (const char* read : {"gather", "fused"}) {
+    for (const std::string& read : options.reads) {
         const auto fit = fit_of(rows, read);
         const auto add = [&](const char* name, std::optional<double> value) {
             sidecar.fitted.emplace_back(fmt::format("{}.{}", read, name), value);
@@ -107,12 +107,15 @@ report::Sidecar to_sidecar(const Options& options, const report::Provenance& pro
         add("last_leg_ratio", last_leg_of(rows, read));
     }
     for (const SweepPoint& point : points) {
-        sidecar.fitted.emplace_back(fmt::format("gather.google_benchmark_us.{}", point.seq_len),
-                                    point.gather_benchmark_us);
-        sidecar.fitted.emplace_back(fmt::format("fused.google_benchmark_us.{}", point.seq_len),
-                                    point.fused_benchmark_us);
-        sidecar.samples.push_back(series_of(point, "gather", "baseline", point.reads.baseline));
-        sidecar.samples.push_back(series_of(point, "fused", "candidate", point.reads.candidate));
+        for (const MeasuredRead& read : point.reads) {
+            sidecar.fitted.emplace_back(
+                fmt::format("{}.google_benchmark_us.{}", read.name, point.seq_len),
+                read.benchmark_us);
+            const char* role = read.comparison          ? "candidate"
+                               : point.reads.size() > 1 ? "baseline"
+                                                        : "alone";
+            sidecar.samples.push_back(series_of(point, read.name, role, read.timing));
+        }
         sidecar.samples.push_back(series_of(point, "read_floor", "alone", point.floor));
     }
     return sidecar;

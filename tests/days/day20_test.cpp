@@ -34,12 +34,18 @@ void refused(const std::vector<const char*>& arguments, const char* text) {
 // A point in which gather takes gather_ns, fused fused_ns and the floor floor_ns, always.
 SweepPoint point_of(std::int64_t seq_len, double gather_ns, double fused_ns, double floor_ns) {
     const std::vector<double> gather(10, gather_ns), fused(10, fused_ns), floor(10, floor_ns);
+    const ReadComparison comparison(gather, fused, 1);
     return {.seq_len = seq_len,
             .kv_bytes = seq_len * 4096,
-            .reads = ReadComparison(gather, fused, 1),
-            .floor = ReadTiming(floor),
-            .gather_benchmark_us = gather_ns / 1e3,
-            .fused_benchmark_us = fused_ns / 1e3};
+            .reads = {{.name = "gather",
+                       .timing = comparison.baseline,
+                       .comparison = std::nullopt,
+                       .benchmark_us = gather_ns / 1e3},
+                      {.name = "fused",
+                       .timing = comparison.candidate,
+                       .comparison = comparison,
+                       .benchmark_us = fused_ns / 1e3}},
+            .floor = ReadTiming(floor)};
 }
 
 }  // namespace
@@ -86,6 +92,8 @@ TEST_CASE("a wrong flag is one line with its value and its limit", "[days]") {
     refused({"--seed", "-1"}, "--seed");
     refused({"--seed", ""}, "--seed");
     refused({"--repeat", "0"}, "--repeat: Value 0 not in range 1 to 1000");
+    refused({"--reads", "gather,scatter"}, "--reads: scatter not in {gather,fused,streaming}");
+    refused({"--reads", "fused,fused"}, "--reads names a read twice");
     refused({"--bogus"}, "--bogus");
     refused({"stray"}, "stray");
 }

@@ -44,8 +44,17 @@ test_day_20_writes_the_csv_the_sidecar_and_both_pictures() {
 }
 
 test_day_20_reads_a_cold_pool_on_two_threads() {
-    expect status "$(status_of short_sweep --histories 2048 --cache cold --threads 2 --dtype bf16)" 0
+    expect status "$(status_of day day20_readbench --histories 2048 --samples 60 --cache cold \
+        --threads 2 --dtype bf16 --data . --plots .)" 0
     says day-20-readbench.csv 'bf16,2,cold'
+}
+
+test_day_20_takes_streaming_as_a_third_curve() {
+    expect status "$(status_of short_sweep --reads gather,fused,streaming)" 0
+    expect "rows and header" "$(num_lines day-20-readbench.csv)" 9
+    says out.txt 'streaming'
+    expect status "$(status_of short_sweep --reads streaming)" 0
+    expect "rows and header" "$(num_lines day-20-readbench.csv)" 5
 }
 
 test_day_20_without_gnuplot_keeps_the_csv() {
