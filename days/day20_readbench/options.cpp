@@ -90,6 +90,15 @@ void add_flags(CLI::App& app, Options& options, Flags& flags) {
                    "folder of the CSV and its sidecar (default: the repository's data)");
     app.add_option("--plots", options.plots,
                    "folder of the pictures (default: the repository's plots)");
+    app.add_option("--name", options.name,
+                   "name of the CSV, the sidecar and the pictures (default: Day 20's own)")
+        ->check([](const std::string& name) {
+            const bool plain =
+                !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") ==
+                                     std::string::npos;
+            return plain ? std::string()
+                         : "\"" + name + "\" may hold lower-case letters, digits and - only";
+        });
 }
 
 void complete(Options& options, const Flags& flags, bool histories_given) {

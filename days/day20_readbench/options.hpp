@@ -44,10 +44,15 @@ struct Options {
     bool time_the_step = false;
     std::filesystem::path data;   ///< folder of the CSV and its sidecar
     std::filesystem::path plots;  ///< folder of the pictures
+    std::string name;             ///< of the files, when they are not to be Day 20's own
 
     [[nodiscard]] std::uint32_t seed() const { return seeds.front(); }
-    [[nodiscard]] std::filesystem::path csv() const { return data / "day-20-readbench.csv"; }
-    [[nodiscard]] std::filesystem::path plot_stem() const { return plots / "paged-read-benchmark"; }
+    [[nodiscard]] std::filesystem::path csv() const {
+        return data / ((name.empty() ? "day-20-readbench" : name) + ".csv");
+    }
+    [[nodiscard]] std::filesystem::path plot_stem() const {
+        return plots / (name.empty() ? "paged-read-benchmark" : name);
+    }
 };
 
 [[nodiscard]] const char* to_string(CacheState cache);

@@ -75,6 +75,10 @@ TEST_CASE("flags set what they say, and histories are put in order once each", "
     CHECK(options.cache == CacheState::cold);
     CHECK(options.seeds == std::vector<std::uint32_t>{7, 8});
     CHECK(options.instruction_set == InstructionSet::baseline);
+    CHECK(std::get<Options>(parse({"--name", "day-21-cold"})).csv().filename() ==
+          "day-21-cold.csv");
+    CHECK(std::get<Options>(parse({"--name", "day-21-cold"})).plot_stem().filename() ==
+          "day-21-cold");
 }
 
 TEST_CASE("a wrong flag is one line with its value and its limit", "[days]") {
@@ -94,6 +98,7 @@ TEST_CASE("a wrong flag is one line with its value and its limit", "[days]") {
     refused({"--repeat", "0"}, "--repeat: Value 0 not in range 1 to 1000");
     refused({"--reads", "gather,scatter"}, "--reads: scatter not in {gather,fused,streaming}");
     refused({"--reads", "fused,fused"}, "--reads names a read twice");
+    refused({"--name", "../up"}, "may hold lower-case letters, digits and - only");
     refused({"--bogus"}, "--bogus");
     refused({"stray"}, "stray");
 }
