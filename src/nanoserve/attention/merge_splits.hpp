@@ -13,14 +13,14 @@ struct MergeSplitsParams {
     const float* out_partial =
         nullptr;  ///< [num_splits, num_rows, head_dim], each already divided by its sum
     const float* lse_partial =
-        nullptr;  ///< [num_splits, num_rows], natural logarithm, -inf: no tokens
-    std::int64_t num_splits = 0;
-    std::int64_t num_rows = 0;  ///< num_seqs x num_q_heads
-    std::int64_t head_dim = 0;
+        nullptr;                  ///< [num_splits, num_rows], natural logarithm, -inf: no tokens
+    std::int64_t num_splits = 0;  ///< pieces
+    std::int64_t num_rows = 0;    ///< num_seqs x num_q_heads
+    std::int64_t head_dim = 0;    ///< elements in one row
 
-    void* out = nullptr;  ///< [num_rows, head_dim], elements of out_dtype
-    DType out_dtype = DType::fp32;
-    float* lse = nullptr;  ///< [num_rows]; may be nullptr
+    void* out = nullptr;            ///< [num_rows, head_dim], elements of out_dtype
+    DType out_dtype = DType::fp32;  ///< element type of out
+    float* lse = nullptr;           ///< [num_rows]; may be nullptr
 };
 
 /// Combines the pieces, row by row, in the order of their index:

@@ -14,6 +14,8 @@ namespace nanoserve {
 /// The history is cut into num_splits pieces of whole blocks, attended to apart and merged by their
 /// lse (merge_splits). A result's bits depend on num_splits and on the instruction set, not on the
 /// number of threads.
+/// @param params the read, as for every other one
+/// @param context threads and scratch memory
 /// @param num_splits at least 1; pieces beyond the number of blocks stay empty
 /// @throws std::invalid_argument as validate(const PagedAttentionParams&) does, and on num_splits
 /// below 1 or above 65536, before anything is written
