@@ -14,20 +14,21 @@ namespace {
 // Where the rows of kv head `first_head` in logical block i lie, and those of the block after it if
 // it is before `end`.
 detail::StreamBlock block_at(const PagedKVView& kv, const detail::SequenceRead& read,
-                             std::int64_t i, std::int64_t end, std::int64_t first_head) {
+                             std::int64_t i, detail::Share blocks, std::int64_t first_head) {
     const KVLayout& layout = kv.layout;
     const auto rows = [&](const void* pool, std::int64_t index) -> const void* {
         return static_cast<const std::byte*>(pool) +
                layout.offset(read.block_table[index], 0, first_head) * bytes_of(layout.dtype);
     };
-    const bool last = i + 1 == end;
+    const bool last = i + 1 == blocks.end;
     return {.k = rows(kv.k_cache, i),
             .v = rows(kv.v_cache, i),
             .next_k = last ? nullptr : rows(kv.k_cache, i + 1),
             .next_v = last ? nullptr : rows(kv.v_cache, i + 1),
             .token_stride = layout.token_stride,
             .head_stride = layout.head_stride,
-            .num_tokens = tokens_in_block(read, layout, i)};
+            .num_tokens = tokens_in_block(read, layout, i),
+            .is_first = i == blocks.begin};
 }
 
 // Where the result of one piece goes.
@@ -44,7 +45,7 @@ void read_piece(const PagedAttentionParams& p, const detail::SequenceRead& read,
     work.begin(p.shape(), kv_heads, read.q, p.io_dtype,
                effective_sm_scale(p.sm_scale, p.kv.layout.head_dim));
     for (std::int64_t i = blocks.begin; i < blocks.end; ++i) {
-        attend(work.heads(), block_at(p.kv, read, i, blocks.end, kv_heads.begin));
+        attend(work.heads(), block_at(p.kv, read, i, blocks, kv_heads.begin));
     }
     work.write_output(target.out, target.dtype, target.lse);
 }

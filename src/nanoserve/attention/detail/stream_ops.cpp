@@ -264,7 +264,9 @@ NANOSERVE_INLINE void accumulate_panel(const StreamChunk& chunk, const TileRows<
     for (int h = 0; h < kHeads; ++h) {
         for (int s = 0; s < kSteps; ++s) {
             float* target = out + h * head_dim + s * kNumLanes;
-            add_scaled(sum[h][s], chunk.shrink[h], load<kWidth>(target));
+            if (!chunk.is_first) {
+                add_scaled(sum[h][s], chunk.shrink[h], load<kWidth>(target));
+            }
             store<kWidth>(sum[h][s], target);
         }
     }
@@ -288,7 +290,9 @@ NANOSERVE_INLINE void accumulate_chunk(const StreamChunk& chunk, TileRows<T> v,
                 for (std::int64_t t = 0; t < v.count; ++t) {
                     sum += chunk.at[t * kHeads + h] * to_float(v.rows[t * v.stride + d]);
                 }
-                out[h * head_dim + d] = out[h * head_dim + d] * chunk.shrink[h] + sum;
+                const float before =
+                    chunk.is_first ? 0.0f : out[h * head_dim + d] * chunk.shrink[h];
+                out[h * head_dim + d] = before + sum;
             }
         }
     }
@@ -310,6 +314,7 @@ NANOSERVE_INLINE void attend_chunk(const StreamHeads& heads, const StreamBlock& 
                                        heads.chunk[i]);
     }
     for (std::int64_t i = 0; i < num_tiles; ++i) {
+        heads.chunk[i].is_first = block.is_first && first == 0;
         update<kWidth>(heads.chunk[i], heads.max + i * kHeads, heads.sum + i * kHeads);
     }
     for (std::int64_t i = 0; i < num_tiles; ++i) {

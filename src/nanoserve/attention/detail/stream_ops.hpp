@@ -20,6 +20,7 @@ struct alignas(64) StreamChunk {
     float
         at[kStreamTokens * kStreamHeads];  ///< scores, later weights, [kStreamTokens][kStreamHeads]
     float shrink[kStreamHeads];  ///< what the sums so far are worth against the new maximum
+    bool is_first = false;       ///< nothing is in the sums yet, so they are not read
 };
 
 /// A group of query heads is cut into tiles of kStreamHeads; the last one may have heads that are
@@ -40,7 +41,8 @@ struct StreamHeads {
     StreamChunk* chunk = nullptr;  ///< [num_kv_heads, tiles], scratch
     float* max = nullptr;  ///< [num_kv_heads, tiles, kStreamHeads], -inf before the first token
     float* sum = nullptr;  ///< [num_kv_heads, tiles, kStreamHeads]
-    float* out = nullptr;  ///< [num_kv_heads, tiles, kStreamHeads, head_dim]
+    float* out =
+        nullptr;  ///< [num_kv_heads, tiles, kStreamHeads, head_dim], set by the first block
 };
 
 /// The rows of these KV heads in one block, and where the same rows of the block after it lie.
@@ -52,6 +54,7 @@ struct StreamBlock {
     std::int64_t token_stride = 0;  ///< elements
     std::int64_t head_stride = 0;   ///< elements
     std::int64_t num_tokens = 0;
+    bool is_first = false;  ///< no block came before it: max, sum and out are set, not updated
 };
 
 /// Takes one block into the running softmax: score, update, accumulate; each row is loaded once.

@@ -61,7 +61,6 @@ void StreamWork::begin(const AttentionShape& shape, Share kv_heads, const void* 
               .out = out_.reserve(num_slots * head_dim)};
     std::fill_n(heads_.max, num_slots, -std::numeric_limits<float>::infinity());
     std::fill_n(heads_.sum, num_slots, 0.0f);
-    std::fill_n(heads_.out, num_slots * head_dim, 0.0f);
     if (shape.group_size() % kStreamHeads != 0) {
         std::fill_n(q_slots, num_slots * head_dim, 0.0f);  // the unused heads of the last tile
     }
@@ -78,10 +77,12 @@ void StreamWork::write_output(void* out, DType dtype, float* lse) const {
     visit_dtype(dtype, [&]<class T>() {
         for_each_head([&](std::int64_t slot, std::int64_t q_head) {
             const float sum = heads_.sum[slot];
-            const float factor =
-                sum == 0.0f ? 0.0f : 1.0f / sum;  // no token: the sums are 0 and stay 0
-            scale_row(heads_.out + slot * head_dim, factor, head_dim,
-                      static_cast<T*>(out) + q_head * head_dim);
+            T* target = static_cast<T*>(out) + q_head * head_dim;
+            if (sum == 0.0f) {  // no token
+                std::fill_n(target, head_dim, from_float<T>(0.0f));
+            } else {
+                scale_row(heads_.out + slot * head_dim, 1.0f / sum, head_dim, target);
+            }
             if (lse != nullptr) {
                 lse[q_head] = static_cast<float>(double{heads_.max[slot]} + std::log(double{sum}));
             }
