@@ -44,7 +44,7 @@ float effective_sm_scale(std::optional<float> sm_scale, std::int32_t head_dim) {
     return sm_scale.value_or(1.0f / std::sqrt(static_cast<float>(head_dim)));
 }
 
-void validate(const PagedAttentionParams& p) {
+void validate_sizes(const PagedAttentionParams& p) {
     validate(p.kv.layout);
     validate(p.shape());
     require(p.io_dtype == DType::fp32 || p.io_dtype == DType::fp16 || p.io_dtype == DType::bf16,
@@ -57,10 +57,13 @@ void validate(const PagedAttentionParams& p) {
             " elements");
     require(!p.sm_scale || std::isfinite(*p.sm_scale), "sm_scale is ", p.sm_scale.value_or(0.0f),
             "; it must be finite");
-    if (p.num_seqs == 0) {
-        return;
+    if (p.num_seqs > 0) {
+        require_pointers(p);
     }
-    require_pointers(p);
+}
+
+void validate(const PagedAttentionParams& p) {
+    validate_sizes(p);
     for (std::int64_t seq = 0; seq < p.num_seqs; ++seq) {
         require_used_blocks_in_pool(p, seq);
     }

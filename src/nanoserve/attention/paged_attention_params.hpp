@@ -58,7 +58,14 @@ void set_block_tables(PagedAttentionParams& params, const BlockTables& tables);
 /// The factor on q.k that a read uses: sm_scale, or 1/sqrt(head_dim) when it is empty.
 [[nodiscard]] float effective_sm_scale(std::optional<float> sm_scale, std::int32_t head_dim);
 
-/// Checks everything that a read relies on, before anything is written.
+/// Checks what can be checked without following seq_lens or block_tables, which may be device
+/// memory: the part of validate() that a kernel's launch can do.
+/// @throws std::invalid_argument naming the value and its limit: sizes, strides, null pointers, a
+/// scale that is not finite
+void validate_sizes(const PagedAttentionParams& params);
+
+/// Checks everything that a read relies on, before anything is written: validate_sizes() and the
+/// tables.
 /// @throws std::invalid_argument naming the value and its limit: sizes, strides, null pointers, a
 /// length that the table can't hold, a used table entry outside the pool, a scale that is not
 /// finite
