@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include "support/device_case.hpp"
+#include "support/needs_gpu.hpp"
+#include "support/paged_case.hpp"
+
+#include <nanoserve/attention/read_floor.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <kernels/ceilings.hpp>
+#include <kernels/cuda_error.hpp>
+
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+using namespace nanoserve;
+using nanoserve::testing::CaseSpec;
+using nanoserve::testing::DeviceBuffer;
+using nanoserve::testing::DeviceCase;
+using nanoserve::testing::needs_gpu;
+using nanoserve::testing::PagedCase;
+using nanoserve::testing::PoolOrder;
+
+namespace {
+
+std::uint32_t checksum_of(const PagedAttentionParams& device, PoolOrder order) {
+    const DeviceBuffer checksum(std::vector<std::uint32_t>{0});
+    const auto load_only = order == PoolOrder::hnd ? load_only_hnd : load_only_nhd;
+    load_only(device, checksum.as<std::uint32_t>(), nullptr);
+    return checksum.to_host<std::uint32_t>()[0];
+}
+
+// The GPU's checksum is the number that the CPU's read floor gives for the same rows.
+void check_sum(const CaseSpec& spec) {
+    PagedCase test(spec);
+    CAPTURE(test.describe());
+    const PagedAttentionParams host = test.params();
+    const std::uint32_t sum = read_floor(host, FloorOrder::keys_then_values);
+    REQUIRE(checksum_of(DeviceCase(host).params(), spec.order) == sum);
+}
+
+}  // namespace
+
+TEST_CASE("load_only reads every K and V word of the batch once, for every size of row",
+          "[kernels][ceilings]") {
+    needs_gpu();
+    const auto order = GENERATE(PoolOrder::nhd, PoolOrder::hnd);
+    const auto head_dim = GENERATE(32, 64, 128, 256);  // rows of 64 to 512 bytes
+    check_sum({.shape = {.num_q_heads = 8, .num_kv_heads = 8, .head_dim = head_dim},
+               .block_size = 16,
+               .seq_lens = {16, 1, 0, 200, 15, 17},
+               .dtype = DType::bf16,
+               .io_dtype = DType::bf16,
+               .order = order});
+}
+
+TEST_CASE("load_only takes any block size and any number of heads", "[kernels][ceilings]") {
+    needs_gpu();
+    const auto block_size = GENERATE(1, 3, 16, 64);
+    const auto num_kv_heads = GENERATE(1, 3, 8, 17);
+    check_sum({.shape = {.num_q_heads = num_kv_heads, .num_kv_heads = num_kv_heads, .head_dim = 64},
+               .block_size = block_size,
+               .seq_lens = {97, 3, 64},
+               .dtype = DType::fp16,
+               .io_dtype = DType::fp16});
+}
+
+TEST_CASE("load_only covers a long history that many thread blocks share", "[kernels][ceilings]") {
+    needs_gpu();
+    check_sum({.shape = {.num_q_heads = 8, .num_kv_heads = 8, .head_dim = 64},
+               .block_size = 16,
+               .seq_lens = {20011, 5},
+               .dtype = DType::bf16,
+               .io_dtype = DType::bf16});
+}
+
+TEST_CASE("load_only leaves out blocks that are not in the pool", "[kernels][ceilings]") {
+    needs_gpu();
+    PagedCase test({.shape = {.num_q_heads = 2, .num_kv_heads = 2, .head_dim = 64},
+                    .block_size = 4,
+                    .seq_lens = {12}});
+    const PagedAttentionParams host = test.params();
+    const std::uint32_t first_block_only = [&] {
+        PagedAttentionParams shorter = host;
+        const std::int32_t seq_len = 4;
+        shorter.seq_lens = &seq_len;
+        return read_floor(shorter, FloorOrder::keys_then_values);
+    }();
+    DeviceCase device(host);
+    BlockTables tables = test.tables();
+    tables.block_tables[1] = -1;
+    tables.block_tables[2] = host.kv.layout.num_blocks;
+    device.set_tables(tables);
+    CHECK(checksum_of(device.params(), PoolOrder::nhd) == first_block_only);
+}
+
+TEST_CASE("load_only refuses another order and rows of another size, and says which",
+          "[kernels][ceilings]") {
+    needs_gpu();
+    const auto refuses = [](const CaseSpec& spec, auto load_only) {
+        PagedCase test(spec);
+        const DeviceCase device(test.params());
+        const DeviceBuffer checksum(sizeof(std::uint32_t));
+        CHECK_THROWS_AS(load_only(device.params(), checksum.as<std::uint32_t>(), nullptr),
+                        std::invalid_argument);
+    };
+    const AttentionShape shape = {.num_q_heads = 2, .num_kv_heads = 2, .head_dim = 64};
+    refuses({.shape = shape, .order = PoolOrder::hnd}, load_only_nhd);
+    refuses({.shape = shape, .order = PoolOrder::nhd}, load_only_hnd);
+    refuses({.shape = {.num_q_heads = 2, .num_kv_heads = 2, .head_dim = 40}}, load_only_nhd);
+}
+
+TEST_CASE("read_stream adds up every word of a buffer, whatever its length",
+          "[kernels][ceilings]") {
+    needs_gpu();
+    const auto num_words = GENERATE(4u, 1024u, 8192u, 8196u, 5'000'000u);
+    CAPTURE(num_words);
+    std::vector<std::uint32_t> words(num_words);
+    for (std::uint32_t i = 0; i < num_words; ++i) {
+        words[i] = i * 2654435761u;
+    }
+    const DeviceBuffer data(words);
+    const DeviceBuffer checksum(std::vector<std::uint32_t>{7});  // added to
+    read_stream(data.data(), std::int64_t{num_words} * 4, checksum.as<std::uint32_t>(), nullptr);
+    CHECK(checksum.to_host<std::uint32_t>()[0] ==
+          std::accumulate(words.begin(), words.end(), std::uint32_t{7}));
+    CHECK_THROWS_AS(read_stream(data.data() + 4, 16, checksum.as<std::uint32_t>(), nullptr),
+                    std::invalid_argument);
+    CHECK_THROWS_AS(read_stream(data.data(), 8, checksum.as<std::uint32_t>(), nullptr),
+                    std::invalid_argument);
+}

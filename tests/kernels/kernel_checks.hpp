@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of paged_attention and those of its CPU twin have in common.
+#pragma once
+
+#include "support/paged_case.hpp"
+
+#include <nanoserve/attention/detail/element_at.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <kernels/paged_attention/rounding_bounds.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace nanoserve::testing {
+
+/// Requires that `out` and `lse`, made from `params`, are the oracle's within what rounding
+/// explains. All pointers are host pointers.
+inline void require_close(const void* out, const float* lse, const PagedAttentionParams& params) {
+    const OracleResult oracle = attention_oracle(params);
+    const RoundingBounds bounds = paged_attention_rounding_bounds(params);
+    for (std::size_t i = 0; i < oracle.out.size(); ++i) {
+        const double element =
+            detail::element_at(out, params.io_dtype, static_cast<std::int64_t>(i));
+        if (!(std::abs(element - oracle.out[i]) <= bounds.out)) {
+            CAPTURE(i);
+            REQUIRE_THAT(element, Catch::Matchers::WithinAbs(oracle.out[i], bounds.out));
+        }
+    }
+    for (std::size_t i = 0; i < oracle.lse.size(); ++i) {
+        CAPTURE(i);
+        if (std::isinf(oracle.lse[i])) {
+            REQUIRE(lse[i] == -INFINITY);
+        } else {
+            REQUIRE_THAT(double{lse[i]}, Catch::Matchers::WithinAbs(oracle.lse[i], bounds.lse));
+        }
+    }
+    REQUIRE(!oracle.lse.empty());
+}
+
+/// The tables without the used entries that lie outside the pool, and without their tokens.
+inline BlockTables without_absent_blocks(const BlockTables& tables, const KVLayout& layout) {
+    BlockTables rest = {
+        .block_tables = {}, .seq_lens = {}, .max_blocks_per_seq = tables.max_blocks_per_seq};
+    for (std::int64_t seq = 0; seq < tables.num_seqs(); ++seq) {
+        const std::int32_t seq_len = tables.seq_lens[static_cast<std::size_t>(seq)];
+        std::vector<BlockId> row;
+        std::int32_t visible = 0;
+        for (std::int64_t i = 0; i < blocks_needed(seq_len, layout.block_size); ++i) {
+            const BlockId id =
+                tables.block_tables[static_cast<std::size_t>(seq * tables.max_blocks_per_seq + i)];
+            if (id >= 0 && id < layout.num_blocks) {
+                row.push_back(id);
+                visible += static_cast<std::int32_t>(
+                    std::min<std::int64_t>(layout.block_size, seq_len - i * layout.block_size));
+            }
+        }
+        row.resize(static_cast<std::size_t>(tables.max_blocks_per_seq), BlockTables::kNoBlock);
+        rest.block_tables.insert(rest.block_tables.end(), row.begin(), row.end());
+        rest.seq_lens.push_back(visible);
+    }
+    return rest;
+}
+
+}  // namespace nanoserve::testing
