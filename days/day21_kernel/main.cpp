@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// Day 21: stream K and V block by block, read and softmax in one pass: the first CUDA kernel.
+#include "cpu_story.hpp"
+#include "measurement.hpp"
+#include "options.hpp"
+#include "result_files.hpp"
+#include "result_text.hpp"
+
+#include <nanoserve/report/file_error.hpp>
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <exception>
+
+using namespace nanoserve;
+using namespace nanoserve::day21;
+
+namespace {
+
+void print_cell(const Options& options, const CellResult& cell) {
+    if (!cell.skipped.empty()) {
+        fmt::print("\n{}, {} sequences of {} tokens: skipped, {}\n", cell.cell.model.name,
+                   cell.cell.num_seqs, cell.cell.seq_len, cell.skipped);
+    } else {
+        fmt::print("{}{}", format_rows(to_rows(options, "", {&cell, 1})), format_remarks(cell));
+    }
+    std::fflush(stdout);
+}
+
+void measure_all(const Options& options) {
+    const report::GpuFacts gpu = gpu_facts();
+    fmt::print("{}, CUDA {}, driver {}, clocks: {}\n", gpu.name, gpu.cuda, gpu.driver, gpu.clocks);
+    fmt::print("bf16, block_size {}, shuffled tables, cold; best and median of {} graph replays\n",
+               options.block_size, options.num_samples);
+    const bool write = !options.data.empty() && !options.check_only;
+    std::vector<CellResult> results;
+    for (const Cell& cell : options.cells()) {
+        results.push_back(measure(options, cell));
+        print_cell(options, results.back());
+        if (write) {  // after each cell: a run that is cut short keeps what it has
+            write_files(options, gpu, results);
+        }
+    }
+    if (write) {
+        fmt::print("\nwrote {}\n", (options.data / csv_name(gpu.name)).string());
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const auto parsed = parse_options(argc, argv);
+    if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
+        fmt::print(refusal->status == kFine ? stdout : stderr, "{}{}\n",
+                   refusal->status == kFine ? "" : "day21: ", refusal->text);
+        return refusal->status;
+    }
+    const auto fail = [](ExitStatus status, const std::exception& error) -> int {
+        fmt::print(stderr, "day21: {}\n", error.what());
+        return status;
+    };
+    const Options& options = std::get<Options>(parsed);
+    try {
+        if (const auto reason = reason_for_no_measurement()) {
+            fmt::print("No GPU is measured: {}.\n", *reason);
+            tell_without_gpu();
+        } else {
+            measure_all(options);
+        }
+        return kFine;
+    } catch (const report::FileError& error) {
+        return fail(kFilesFailed, error);
+    } catch (const std::exception& error) {
+        return fail(kMeasurementFailed, error);
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// The measurement in a build without CUDA: there is none.
+#include "measurement.hpp"
+
+#include <stdexcept>
+
+namespace nanoserve::day21 {
+
+namespace {
+constexpr const char* kReason = "the program was built without CUDA (NANOSERVE_CUDA=ON needs nvcc)";
+}
+
+std::optional<std::string> reason_for_no_measurement() {
+    return kReason;
+}
+
+CellResult measure(const Options&, const Cell&) {
+    throw std::logic_error(kReason);
+}
+
+report::GpuFacts gpu_facts() {
+    throw std::logic_error(kReason);
+}
+
+}  // namespace nanoserve::day21

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include "options.hpp"
+
+#include <nanoserve/model/require.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace nanoserve::day21 {
+namespace {
+
+constexpr const char* kDescription =
+    "Day 21: times the first CUDA kernel of the course beside the gather baseline and the "
+    "ceilings, "
+    "over shapes,\n"
+    "batches and histories: bf16, cold, CUDA-graph replay. Prints the prediction, what was "
+    "measured, "
+    "and how far\n"
+    "apart they are. Without a GPU it runs the kernel's CPU twin and shows the recorded results.";
+
+constexpr const char* kFooter =
+    "Exit status: 0 fine; 1 an output is wrong or the GPU failed; 2 wrong usage; 3 a data file "
+    "could "
+    "not be\nread or written.";
+
+std::vector<std::string> names_of(const std::vector<ModelConfig>& models) {
+    std::vector<std::string> names;
+    for (const ModelConfig& model : models) {
+        names.push_back(model.name);
+    }
+    return names;
+}
+
+void sort_unique(std::vector<std::int64_t>& values) {
+    std::ranges::sort(values);
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+void add_flags(CLI::App& app, Options& options, std::vector<std::string>& shapes) {
+    const auto with_default = [&app](const char* name, auto& value, const char* text) {
+        return app.add_option(name, value, text)->capture_default_str();
+    };
+    with_default("--shapes", shapes, "models whose heads are read")
+        ->delimiter(',')
+        ->check(CLI::IsMember(names_of(known_models())));
+    with_default("--num-seqs", options.num_seqs, "sequences in the batch")
+        ->delimiter(',')
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{65535}));
+    with_default("--histories", options.histories, "cached tokens of each sequence")
+        ->delimiter(',')
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
+    with_default("--samples", options.num_samples, "samples of each read, a graph replay each")
+        ->check(CLI::Range(6, 100000));
+    app.add_flag("--check", options.check_only,
+                 "compare the outputs with the float64 oracle and time nothing");
+    app.add_option("--data", options.data,
+                   "folder that gets the CSV and its sidecar (default: none is written)");
+}
+
+// CLI11's messages may have several lines; ours have one.
+std::string one_line(std::string message) {
+    std::ranges::replace(message, '\n', ' ');
+    return message;
+}
+
+}  // namespace
+
+std::vector<Cell> Options::cells() const {
+    std::vector<Cell> cells;
+    for (const ModelConfig& model : models) {
+        for (const std::int64_t batch : num_seqs) {
+            for (const std::int64_t seq_len : histories) {
+                cells.push_back({.model = model, .num_seqs = batch, .seq_len = seq_len});
+            }
+        }
+    }
+    return cells;
+}
+
+std::variant<Options, Refusal> parse_options(int argc, const char* const* argv) {
+    CLI::App app{kDescription, "day21_kernel"};
+    app.footer(kFooter);
+    try {
+        Options options;
+        std::vector<std::string> shapes = names_of(options.models);
+        add_flags(app, options, shapes);
+        app.parse(argc, argv);
+        options.models.clear();
+        for (const std::string& shape : shapes) {
+            options.models.push_back(find_model(shape));
+        }
+        sort_unique(options.num_seqs);
+        sort_unique(options.histories);
+        if (!options.data.empty() && !std::filesystem::is_directory(options.data)) {
+            return Refusal{kWrongUsage,
+                           fmt::format("--data: there is no folder {}", options.data.string())};
+        }
+        return options;
+    } catch (const CLI::CallForHelp&) {
+        return Refusal{kFine, app.help()};
+    } catch (const CLI::ParseError& error) {
+        return Refusal{kWrongUsage, one_line(error.what())};
+    }
+}
+
+std::vector<std::pair<std::string, std::string>> to_pairs(const Options& options) {
+    return {{"shapes", fmt::format("{}", fmt::join(names_of(options.models), ","))},
+            {"num_seqs", fmt::format("{}", fmt::join(options.num_seqs, ","))},
+            {"histories", fmt::format("{}", fmt::join(options.histories, ","))},
+            {"block_size", fmt::format("{}", options.block_size)},
+            {"dtype", "bf16"},
+            {"samples", fmt::format("{}", options.num_samples)},
+            {"cache", "cold"}};
+}
+
+}  // namespace nanoserve::day21
