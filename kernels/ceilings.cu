@@ -22,6 +22,7 @@
 #include <kernels/cuda_error.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 
 namespace nanoserve {
@@ -35,8 +36,8 @@ struct CeilingConfig {
     static constexpr int num_threads = 256;
     static constexpr int num_warps = num_threads / kWarpSize;
     static constexpr int loads_in_flight = 8;  // of one thread
-    // Two rounds of thread blocks: the second evens out what the first finished at different times.
-    static constexpr int num_rounds = 2;
+    // Rounds of thread blocks: later ones even out what earlier ones finished at different times.
+    static constexpr int num_rounds = 4;
     static_assert(num_threads * kBlocksPerSm * loads_in_flight * kWordBytes >= 128 * 1024,
                   "128 KB in flight on each SM");
 };
@@ -58,8 +59,14 @@ struct WordView {
     std::int64_t token_stride;  // words
     std::int64_t head_stride;   // words
     int num_blocks;
-    int block_size;  // tokens
+    int block_size;   // tokens
+    int block_shift;  // its logarithm if it is a power of two, else -1
     int num_kv_heads;
+
+    // Logical block of a token. A division takes longer than all else that a lane does for a row.
+    __device__ int block_of(int token) const {
+        return block_shift >= 0 ? token >> block_shift : token / block_size;
+    }
 };
 
 struct BatchView {
@@ -97,12 +104,13 @@ constexpr std::int64_t kAbsent = -1;
 template <int kWordsPerRow>
 __device__ std::int64_t word_offset(const WordView& pools, const BlockId* block_table, int head,
                                     int token, int end) {
-    const int block_id = token < end ? block_table[token / pools.block_size] : -1;
+    const int block = pools.block_of(token);
+    const int block_id = token < end ? block_table[block] : -1;
     if (static_cast<unsigned>(block_id) >= static_cast<unsigned>(pools.num_blocks)) {
         return kAbsent;
     }
     return std::int64_t{block_id} * pools.block_stride +
-           token % pools.block_size * pools.token_stride + head * pools.head_stride +
+           (token - block * pools.block_size) * pools.token_stride + head * pools.head_stride +
            threadIdx.x % kWordsPerRow;
 }
 
@@ -208,6 +216,11 @@ std::int64_t wanted_thread_blocks() {
     return std::int64_t{num_sms} * kBlocksPerSm * CeilingConfig::num_rounds;
 }
 
+int shift_of(std::int32_t block_size) {
+    const auto size = static_cast<std::uint32_t>(block_size);
+    return std::has_single_bit(size) ? std::countr_zero(size) : -1;
+}
+
 bool is_word_aligned(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer) % kWordBytes == 0;
 }
@@ -237,6 +250,7 @@ void launch_load_only(const PagedAttentionParams& p, std::uint32_t* checksum, cu
                             .head_stride = layout.head_stride / elements_per_word,
                             .num_blocks = layout.num_blocks,
                             .block_size = layout.block_size,
+                            .block_shift = shift_of(layout.block_size),
                             .num_kv_heads = layout.num_kv_heads};
     const BatchView batch = {p.block_tables, p.seq_lens, p.max_blocks_per_seq};
 
