@@ -3,8 +3,8 @@
 #include "gotchas.hpp"
 
 #include "sweep.hpp"
+#include "timed_read.hpp"
 
-#include <nanoserve/attention/paged_attention_reference.hpp>
 #include <nanoserve/bench/clock.hpp>
 #include <nanoserve/bench/time_read.hpp>
 #include <nanoserve/report/number_text.hpp>
@@ -23,33 +23,15 @@ std::string time_text(std::optional<double> ns) {
               : std::string("not available (the clock is too coarse)");
 }
 
-// A fused read of its history, as a closure that the harness can call.
-class FusedRead {
-  public:
-    FusedRead(const Options& options, SyntheticHistory& history)
-        : history_(history),
-          context_(
-              {.num_threads = options.num_threads, .instruction_set = options.instruction_set}),
-          out_(static_cast<std::size_t>(options.model.attention.num_q_heads *
-                                        options.model.attention.head_dim)) {}
+ReadContext make_context(const Options& options) {
+    return ReadContext(
+        {.num_threads = options.num_threads, .instruction_set = options.instruction_set});
+}
 
-    void operator()() {
-        PagedAttentionParams params = history_.params();
-        params.out = out_.data();
-        paged_attention_reference(params, context_);
-    }
-
-  private:
-    SyntheticHistory& history_;
-    ReadContext context_;
-    std::vector<float> out_;
-};
-
-TimingOptions timing_of(const Options& options, SyntheticHistory& history) {
-    TimingOptions timing{.num_samples = options.num_samples, .num_warmup = 100};
-    if (options.cache == CacheState::cold) {
-        timing.before_sample = [&history] { history.rotate(); };
-    }
+// As the sweep times them, with a longer warm-up: a fact has only one history to show.
+TimingOptions patient_timing(const Options& options, SyntheticHistory& history) {
+    TimingOptions timing = make_timing_options(options, history);
+    timing.num_warmup = 100;
     return timing;
 }
 
@@ -76,7 +58,8 @@ ExitStatus time_the_step(const Options& options) {
                               .dtype = options.dtype,
                               .spare_tokens = kSpareTokens,
                               .seed = options.seed()});
-    FusedRead read(options, history);
+    ReadContext context = make_context(options);
+    TimedRead read("fused", history, context);
     SteadyClock clock;
     const ReadTiming alone = time_read(clock, read, {.num_samples = options.num_samples});
     fmt::print("the read alone, {} tokens: best {}, median {}; the pool is as it was\n", seq_len,
@@ -122,9 +105,10 @@ ExitStatus compare_seeds(const Options& options) {
     std::vector<double> bests;
     for (const std::uint32_t seed : options.seeds) {
         SyntheticHistory history = make_history(options, seq_len, seed);
-        FusedRead read(options, history);
+        ReadContext context = make_context(options);
+        TimedRead read("fused", history, context);
         SteadyClock clock;
-        const ReadTiming timing = time_read(clock, read, timing_of(options, history));
+        const ReadTiming timing = time_read(clock, read, patient_timing(options, history));
         fmt::print("  seed {:>3}: best {}, median {}\n", seed, time_text(timing.best_ns()),
                    time_text(timing.median_ns()));
         bests.push_back(timing.best_ns().value_or(0.0));
@@ -139,13 +123,14 @@ ExitStatus compare_seeds(const Options& options) {
 ExitStatus repeat_one_read(const Options& options) {
     const std::int64_t seq_len = one_history(options, 256);
     SyntheticHistory history = make_history(options, seq_len, options.seed());
-    FusedRead read(options, history);
+    ReadContext context = make_context(options);
+    TimedRead read("fused", history, context);
     SteadyClock clock;
     std::vector<double> bests, medians;
     fmt::print("the fused read of {} tokens, {} samples, {} times\n", seq_len, options.num_samples,
                options.num_repeats);
     for (int i = 1; i <= options.num_repeats; ++i) {
-        const ReadTiming timing = time_read(clock, read, timing_of(options, history));
+        const ReadTiming timing = time_read(clock, read, patient_timing(options, history));
         fmt::print("  {:>3}: best {}, median {}\n", i, time_text(timing.best_ns()),
                    time_text(timing.median_ns()));
         if (timing.best_ns() && timing.median_ns()) {

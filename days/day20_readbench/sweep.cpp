@@ -3,12 +3,10 @@
 #include "sweep.hpp"
 
 #include "second_opinion.hpp"
+#include "timed_read.hpp"
 
 #include <nanoserve/attention/attention_oracle.hpp>
-#include <nanoserve/attention/gather_read.hpp>
-#include <nanoserve/attention/paged_attention_reference.hpp>
 #include <nanoserve/attention/rounding_bound.hpp>
-#include <nanoserve/attention/streaming_read.hpp>
 #include <nanoserve/bench/clock.hpp>
 #include <nanoserve/bench/compare_reads.hpp>
 #include <nanoserve/bench/time_read.hpp>
@@ -26,35 +24,6 @@
 namespace nanoserve::day20 {
 namespace {
 
-using Read = std::function<void(const PagedAttentionParams&, ReadContext&)>;
-
-Read find_read(const std::string& name) {
-    if (name == "gather") {
-        return gather_read;
-    }
-    if (name == "fused") {
-        return paged_attention_reference;
-    }
-    return [](const PagedAttentionParams& params, ReadContext& context) {
-        streaming_read(params, context.options().num_threads, context);
-    };
-}
-
-// One read with its output; calling it reads the current history.
-struct TimedRead {
-    std::string name;
-    Read read;
-    SyntheticHistory* history;
-    ReadContext* context;
-    std::vector<float> out;
-
-    void operator()() {
-        PagedAttentionParams params = history->params();
-        params.out = out.data();
-        read(params, *context);
-    }
-};
-
 // Compares the reads with the oracle, and gather with fused bit by bit, from outputs that hold NaN
 // before.
 class EqualityCheck {
@@ -69,10 +38,10 @@ class EqualityCheck {
     void operator()() {
         const TimedRead* two_pass = nullptr;
         for (TimedRead& read : reads_) {
-            std::ranges::fill(read.out, std::numeric_limits<float>::quiet_NaN());
+            std::ranges::fill(read.out(), std::numeric_limits<float>::quiet_NaN());
             read();
             require_close(read);
-            if (read.name != "streaming") {
+            if (read.name() != "streaming") {
                 require_equal(two_pass, read);
                 two_pass = &read;
             }
@@ -80,29 +49,29 @@ class EqualityCheck {
     }
 
     [[nodiscard]] double error_of(const TimedRead& read) const {
-        return relative_error(read.out.data(), DType::fp32, oracle_);
+        return relative_error(read.out().data(), DType::fp32, oracle_);
     }
 
   private:
     void require_close(const TimedRead& read) const {
-        const double bound = read.name == "streaming" ? streaming_bound_ : two_pass_bound_;
+        const double bound = read.name() == "streaming" ? streaming_bound_ : two_pass_bound_;
         for (std::size_t i = 0; i < oracle_.out.size(); ++i) {
-            if (!(std::abs(double{read.out[i]} - oracle_.out[i]) <= bound)) {
+            if (!(std::abs(double{read.out()[i]} - oracle_.out[i]) <= bound)) {
                 throw std::runtime_error(
                     fmt::format("at {} tokens element {} of {} is {}, the oracle's is {}; rounding "
                                 "explains {:.2g}",
-                                tokens_, i, read.name, read.out[i], oracle_.out[i], bound));
+                                tokens_, i, read.name(), read.out()[i], oracle_.out[i], bound));
             }
         }
     }
 
     void require_equal(const TimedRead* first, const TimedRead& second) const {
-        for (std::size_t i = 0; first != nullptr && i < second.out.size(); ++i) {
-            if (std::bit_cast<std::uint32_t>(first->out[i]) !=
-                std::bit_cast<std::uint32_t>(second.out[i])) {
+        for (std::size_t i = 0; first != nullptr && i < second.out().size(); ++i) {
+            if (std::bit_cast<std::uint32_t>(first->out()[i]) !=
+                std::bit_cast<std::uint32_t>(second.out()[i])) {
                 throw std::runtime_error(
                     fmt::format("at {} tokens element {} is {} by {} and {} by {}", tokens_, i,
-                                first->out[i], first->name, second.out[i], second.name));
+                                first->out()[i], first->name(), second.out()[i], second.name()));
             }
         }
     }
@@ -136,7 +105,6 @@ void time_floor(const TimingOptions& timing_options, SyntheticHistory& history,
                             (!point.floor.best_ns() || *timing.best_ns() < *point.floor.best_ns());
         if (first || better) {
             point.floor = timing;
-            point.floor_order = order;
         }
     }
 }
@@ -174,18 +142,19 @@ std::vector<MeasuredRead> time_reads(std::vector<TimedRead>& reads,
     SteadyClock clock;
     std::vector<MeasuredRead> measured;
     if (reads.size() == 1) {
-        measured.push_back({.name = reads[0].name,
+        measured.push_back({.name = reads[0].name(),
                             .timing = time_read(clock, reads[0], timing_options),
                             .comparison = std::nullopt});
     }
     for (std::size_t i = 1; i < reads.size(); ++i) {
         const ReadComparison comparison = compare_reads(clock, reads[0], reads[i], timing_options);
         if (i == 1) {
-            measured.push_back(
-                {.name = reads[0].name, .timing = comparison.baseline, .comparison = std::nullopt});
+            measured.push_back({.name = reads[0].name(),
+                                .timing = comparison.baseline,
+                                .comparison = std::nullopt});
         }
         measured.push_back(
-            {.name = reads[i].name, .timing = comparison.candidate, .comparison = comparison});
+            {.name = reads[i].name(), .timing = comparison.candidate, .comparison = comparison});
     }
     return measured;
 }
@@ -206,25 +175,28 @@ SyntheticHistory make_history(const Options& options, std::int64_t seq_len, std:
     return SyntheticHistory(spec);
 }
 
-SweepPoint measure(const Options& options, std::int64_t seq_len) {
-    SyntheticHistory history = make_history(options, seq_len, options.seed());
-    ReadContext context(
-        {.num_threads = options.num_threads, .instruction_set = options.instruction_set});
-    const auto num_out = static_cast<std::size_t>(options.model.attention.num_q_heads) *
-                         static_cast<std::size_t>(options.model.attention.head_dim);
-    std::vector<TimedRead> reads;
-    for (const std::string& name : options.reads) {
-        reads.push_back({name, find_read(name), &history, &context, std::vector<float>(num_out)});
-    }
-    EqualityCheck check(reads, history, options.num_threads);
-
+TimingOptions make_timing_options(const Options& options, SyntheticHistory& history) {
     TimingOptions timing_options{.num_samples = options.num_samples};
     if (options.cache == CacheState::cold) {
         timing_options.before_sample = [&history] { history.rotate(); };
     } else {
-        timing_options.settle_calls =
-            1;  // gather's copy would push the others' history out of the caches
+        // Another read's copy would push this one's history out of the caches.
+        timing_options.settle_calls = 1;
     }
+    return timing_options;
+}
+
+SweepPoint measure(const Options& options, std::int64_t seq_len) {
+    SyntheticHistory history = make_history(options, seq_len, options.seed());
+    ReadContext context(
+        {.num_threads = options.num_threads, .instruction_set = options.instruction_set});
+    std::vector<TimedRead> reads;
+    for (const std::string& name : options.reads) {
+        reads.emplace_back(name, history, context);
+    }
+    EqualityCheck check(reads, history, options.num_threads);
+
+    const TimingOptions timing_options = make_timing_options(options, history);
     SweepPoint point{.seq_len = seq_len,
                      .kv_bytes = options.model.attention.kv_bytes(seq_len, options.dtype),
                      .reads = {},
@@ -237,7 +209,7 @@ SweepPoint measure(const Options& options, std::int64_t seq_len) {
 
     for (std::size_t i = 0; i < reads.size(); ++i) {
         point.reads[i].error = check.error_of(reads[i]);
-        point.reads[i].benchmark_us = google_benchmark_us(reads[i].name, [&] {
+        point.reads[i].benchmark_us = google_benchmark_us(reads[i].name(), [&] {
             if (timing_options.before_sample) {
                 timing_options.before_sample();
             }

@@ -9,6 +9,7 @@
 #include <nanoserve/attention/synthetic_history.hpp>
 #include <nanoserve/bench/read_comparison.hpp>
 #include <nanoserve/bench/read_timing.hpp>
+#include <nanoserve/bench/timing_options.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -33,12 +34,14 @@ struct SweepPoint {
     std::int64_t kv_bytes = 0;  ///< that any read has to load
     std::vector<MeasuredRead> reads;
     ReadTiming floor;  ///< of the fastest of the three orders
-    FloorOrder floor_order = FloorOrder::keys_then_values;
 };
 
 /// The history that a point of the sweep reads: one, or a cold pool full of them.
 [[nodiscard]] SyntheticHistory make_history(const Options& options, std::int64_t seq_len,
                                             std::uint32_t seed);
+
+/// How the reads of that history are timed: rotated when cold, settled when warm.
+[[nodiscard]] TimingOptions make_timing_options(const Options& options, SyntheticHistory& history);
 
 /// Prefills a cache once, checks that all reads give the oracle's numbers and gather and fused the
 /// same bits, times the floor and the reads, each against the first, and checks again.

@@ -23,6 +23,7 @@ class HeadWork {
     void load_query(const void* q, DType dtype);
 
     [[nodiscard]] Share kv_heads() const { return kv_heads_; }
+
     /// Scores of the group's query heads against the K rows of tokens first, first + 1, ...
     void score(const RowOps& ops, std::int64_t kv_head, std::int64_t first, const Rows& k,
                float sm_scale);

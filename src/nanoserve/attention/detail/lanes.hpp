@@ -122,33 +122,42 @@ NANOSERVE_INLINE void add_scaled(Lanes<kWidth>& sum, float a, const Lanes<kWidth
     }
 }
 
-// Lane l of the result combines lanes l and l + kWidth / 2 of `x`.
+/// Four lanes in one register.
+using FourLanes = Register<4>::Float;
+
+// Lane l of the result combines lanes l and l + kWidth / 2 of `x`, and so on down to four lanes.
 template <int kWidth, class Combine>
-NANOSERVE_INLINE float fold_register(typename Register<kWidth>::Float x, Combine combine) {
+NANOSERVE_INLINE FourLanes halve_to_four(typename Register<kWidth>::Float x, Combine combine) {
     if constexpr (kWidth == 16) {
         const auto low = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7);
         const auto high = __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
-        return fold_register<8>(combine(low, high), combine);
+        return halve_to_four<8>(combine(low, high), combine);
     } else if constexpr (kWidth == 8) {
         const auto low = __builtin_shufflevector(x, x, 0, 1, 2, 3);
         const auto high = __builtin_shufflevector(x, x, 4, 5, 6, 7);
-        return fold_register<4>(combine(low, high), combine);
+        return combine(low, high);
     } else {
-        const auto pairs = combine(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
-        return combine(pairs, __builtin_shufflevector(pairs, pairs, 1, 0, 3, 2))[0];
+        return x;
     }
 }
 
-/// Combines the lanes as a tree: l with l + 8, then l + 4, l + 2, l + 1; the same tree for every
-/// kWidth.
+/// Combines lanes l and l + 8, then l and l + 4: four lanes are left.
 template <int kWidth, class Combine>
-NANOSERVE_INLINE float fold(Lanes<kWidth> lanes, Combine combine) {
+NANOSERVE_INLINE FourLanes fold_to_four(Lanes<kWidth> lanes, Combine combine) {
     for (int parts = lanes.kNumParts / 2; parts > 0; parts /= 2) {
         for (int i = 0; i < parts; ++i) {
             lanes.part[i] = combine(lanes.part[i], lanes.part[i + parts]);
         }
     }
-    return fold_register<kWidth>(lanes.part[0], combine);
+    return halve_to_four<kWidth>(lanes.part[0], combine);
+}
+
+/// Combines all lanes as a tree: fold_to_four, then l + 2, l + 1; the same tree for every kWidth.
+template <int kWidth, class Combine>
+NANOSERVE_INLINE float fold(const Lanes<kWidth>& lanes, Combine combine) {
+    const FourLanes four = fold_to_four(lanes, combine);
+    const FourLanes pairs = combine(four, __builtin_shufflevector(four, four, 2, 3, 0, 1));
+    return combine(pairs, __builtin_shufflevector(pairs, pairs, 1, 0, 3, 2))[0];
 }
 
 struct Add {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kHeads = kStreamHeads;
 constexpr float kNegativeInfinity = -std::numeric_limits<float>::infinity();
-using Four = Register<4>::Float;  // one value for each head of a tile
+using Four = FourLanes;  // one value for each head of a tile
 
 // Tokens whose scores are summed side by side: as many as the registers hold sums for.
 template <int kWidth>
@@ -28,28 +28,6 @@ NANOSERVE_INLINE Lanes<kWidth> zero_lanes() {
         lanes.part[i] = typename Register<kWidth>::Float{};
     }
     return lanes;
-}
-
-// Lanes l and l + 8, then l and l + 4: what is left has four lanes.
-template <int kWidth, class Combine>
-NANOSERVE_INLINE Four fold_to_four(Lanes<kWidth> lanes, Combine combine) {
-    for (int parts = lanes.kNumParts / 2; parts > 0; parts /= 2) {
-        for (int i = 0; i < parts; ++i) {
-            lanes.part[i] = combine(lanes.part[i], lanes.part[i + parts]);
-        }
-    }
-    const auto x = lanes.part[0];
-    if constexpr (kWidth == 4) {
-        return x;
-    } else if constexpr (kWidth == 8) {
-        return combine(__builtin_shufflevector(x, x, 0, 1, 2, 3),
-                       __builtin_shufflevector(x, x, 4, 5, 6, 7));
-    } else {
-        const auto y = combine(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7),
-                               __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15));
-        return combine(__builtin_shufflevector(y, y, 0, 1, 2, 3),
-                       __builtin_shufflevector(y, y, 4, 5, 6, 7));
-    }
 }
 
 // The sums of the lanes of four heads, one token.

@@ -54,7 +54,7 @@ struct StreamBlock {
     std::int64_t token_stride = 0;  ///< elements
     std::int64_t head_stride = 0;   ///< elements
     std::int64_t num_tokens = 0;
-    bool is_first = false;  ///< no block came before it: max, sum and out are set, not updated
+    bool is_first = false;  ///< no block came before it: out is set, not added to
 };
 
 /// Takes one block into the running softmax: score, update, accumulate; each row is loaded once.
