@@ -35,6 +35,7 @@ class EqualityCheck {
           two_pass_bound_(rounding_bound(history.params())),
           streaming_bound_(streaming_rounding_bound(history.params(), num_threads)) {}
 
+    //! [check]
     void operator()() {
         const TimedRead* two_pass = nullptr;
         for (TimedRead& read : reads_) {
@@ -47,6 +48,7 @@ class EqualityCheck {
             }
         }
     }
+    //! [check]
 
     [[nodiscard]] double error_of(const TimedRead& read) const {
         return relative_error(read.out().data(), DType::fp32, oracle_);
@@ -186,6 +188,7 @@ TimingOptions make_timing_options(const Options& options, SyntheticHistory& hist
     return timing_options;
 }
 
+//! [measure]
 SweepPoint measure(const Options& options, std::int64_t seq_len) {
     SyntheticHistory history = make_history(options, seq_len, options.seed());
     ReadContext context(
@@ -218,5 +221,6 @@ SweepPoint measure(const Options& options, std::int64_t seq_len) {
     }
     return point;
 }
+//! [measure]
 
 }  // namespace nanoserve::day20

@@ -23,6 +23,7 @@ namespace nanoserve {
 ///
 /// Throws std::invalid_argument for options that ask for no sample; what `read`, the clock and the
 /// hooks throw passes through.
+//! [time_read]
 template <Clock C, std::invocable Read>
 [[nodiscard]] ReadTiming time_read(C& clock, Read&& read, const TimingOptions& options = {}) {
     require_valid(options);
@@ -37,5 +38,6 @@ template <Clock C, std::invocable Read>
     detail::run_if_set(options.check);
     return ReadTiming(intervals_ns, options.calls_per_sample);
 }
+//! [time_read]
 
 }  // namespace nanoserve
