@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <thread>
 #include <vector>
@@ -137,9 +138,11 @@ TEST_CASE("reads agree with the oracle and with each other at every block size a
 
 TEST_CASE("reads agree at every head_dim", "[attention]") {
     const std::int32_t head_dim = GENERATE(1, 8, 16, 24, 48, 64, 80, 96, 112, 128, 192, 256);
+    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
     check_reads({.shape = {.num_q_heads = 4, .num_kv_heads = 2, .head_dim = head_dim},
                  .block_size = 5,
-                 .seq_lens = {13, 40}});
+                 .seq_lens = {13, 40},
+                 .dtype = dtype});
 }
 
 TEST_CASE("reads agree at every group size", "[attention]") {
@@ -413,6 +416,45 @@ TEST_CASE("streaming keeps the values of a long history, in one piece or many", 
     for (const std::int64_t num_splits : {1, 8}) {
         nanoserve::streaming_read(test.params(), num_splits);
         CHECK_THAT(double{test.out_floats()[0]}, WithinAbs(double{0.1f}, bound));
+    }
+}
+
+// One token has the weight 1, so the output is its V row. 256 KV heads of 256 elements hold every
+// 16-bit pattern once.
+TEST_CASE("streaming returns the row of a lone token unchanged, every finite 16-bit pattern",
+          "[attention]") {
+    const InstructionSet set = GENERATE(from_range(nanoserve::available_instruction_sets()));
+    const DType dtype = GENERATE(DType::fp16, DType::bf16);
+    std::vector<std::uint16_t> patterns(0x10000);
+    std::iota(patterns.begin(), patterns.end(), std::uint16_t{0});
+    const std::vector<std::uint16_t> keys(patterns.size(), 0);
+    const std::vector<float> q(patterns.size(), 1.0f);
+    std::vector<float> out(patterns.size());
+    const nanoserve::BlockId block = 0;
+    const std::int32_t seq_len = 1;
+    nanoserve::PoolShape pool;
+    pool.num_blocks = pool.block_size = 1;
+    pool.num_kv_heads = pool.head_dim = 256;
+    pool.dtype = dtype;
+    nanoserve::PagedAttentionParams params;
+    params.q = q.data();
+    params.out = out.data();
+    params.num_q_heads = 256;
+    params.kv = {keys.data(), patterns.data(), nanoserve::nhd_layout(pool)};
+    params.block_tables = &block;
+    params.seq_lens = &seq_len;
+    params.num_seqs = params.max_blocks_per_seq = 1;
+    ReadContext context({.num_threads = 1, .instruction_set = set});
+    nanoserve::streaming_read(params, 1, context);
+
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+        const float expected = dtype == DType::fp16
+                                   ? nanoserve::to_float(nanoserve::Fp16{patterns[i]})
+                                   : nanoserve::to_float(nanoserve::Bf16{patterns[i]});
+        if (std::isfinite(expected) && out[i] != expected) {
+            CAPTURE(i, expected);
+            REQUIRE(out[i] == expected);
+        }
     }
 }
 

@@ -33,7 +33,8 @@ InstructionSet parse_instruction_set(std::string_view text) {
 std::vector<InstructionSet> available_instruction_sets() {
     std::vector<InstructionSet> sets = {InstructionSet::baseline};
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("f16c")) {
         sets.push_back(InstructionSet::avx2);
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {

@@ -8,8 +8,8 @@
 namespace nanoserve {
 
 /// The instruction sets that the reads are compiled for, from one source; avx2 and avx512 include
-/// fused multiply-add. The bits of gather_read, sdpa and paged_attention_reference do not depend on
-/// it.
+/// fused multiply-add and the conversion of fp16. The bits of gather_read, sdpa and
+/// paged_attention_reference do not depend on it.
 enum class InstructionSet { baseline, avx2, avx512 };
 
 /// "baseline", "avx2" or "avx512".

@@ -40,12 +40,12 @@ struct Target {
 
 // One piece of the history, some of the KV heads.
 void read_piece(const PagedAttentionParams& p, const detail::SequenceRead& read,
-                detail::Share blocks, detail::Share kv_heads, detail::AttendBlock attend,
+                detail::Share blocks, detail::Share kv_heads, const detail::StreamOps& ops,
                 const Target& target, detail::StreamWork& work) {
     work.begin(p.shape(), kv_heads, read.q, p.io_dtype,
-               effective_sm_scale(p.sm_scale, p.kv.layout.head_dim));
+               effective_sm_scale(p.sm_scale, p.kv.layout.head_dim), ops.order);
     for (std::int64_t i = blocks.begin; i < blocks.end; ++i) {
-        attend(work.heads(), block_at(p.kv, read, i, blocks, kv_heads.begin));
+        ops.attend_block(work.heads(), block_at(p.kv, read, i, blocks, kv_heads.begin));
     }
     work.write_output(target.out, target.dtype, target.lse);
 }
@@ -57,8 +57,7 @@ void read_sequence(const PagedAttentionParams& p, const detail::SequenceRead& re
     const std::int64_t head_dim = p.kv.layout.head_dim;
     float* out_partial = state.partials.out.reserve(num_splits * num_q_heads * head_dim);
     float* lse_partial = state.partials.lse.reserve(num_splits * num_q_heads);
-    const detail::AttendBlock attend =
-        detail::attend_block(state.instruction_set(), p.kv.layout.dtype);
+    const detail::StreamOps ops = detail::stream_ops(state.instruction_set(), p.kv.layout.dtype);
     const int num_threads = state.team().num_threads();
 
     // The work is num_splits x num_kv_heads units, split by split; each thread takes a stretch of
@@ -76,7 +75,7 @@ void read_sequence(const PagedAttentionParams& p, const detail::SequenceRead& re
                                   .lse = lse_partial + split * num_q_heads};
             const auto blocks = detail::share_of(read.num_blocks, static_cast<int>(split),
                                                  static_cast<int>(num_splits));
-            read_piece(p, read, blocks, kv_heads, attend, num_splits == 1 ? whole : piece,
+            read_piece(p, read, blocks, kv_heads, ops, num_splits == 1 ? whole : piece,
                        state.stream_work(index));
         }
     });

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 namespace nanoserve::detail {
 namespace {
@@ -17,9 +18,9 @@ using Four = FourLanes;  // one value for each head of a tile
 template <int kWidth>
 constexpr int kTokenTile = kWidth == 16 ? 4 : 1;
 
-// Steps of kNumLanes elements of v that are summed side by side.
+// Lanes of v that are summed side by side.
 template <int kWidth>
-constexpr int kPanelSteps = kWidth == 16 ? 4 : 1;
+constexpr int kPanelLanes = kWidth == 16 ? 4 : 1;
 
 template <int kWidth>
 NANOSERVE_INLINE Lanes<kWidth> zero_lanes() {
@@ -86,44 +87,73 @@ NANOSERVE_INLINE void store_folded(const Lanes<kWidth> (&sum)[4][kHeads], float 
     __builtin_memcpy(scores, &scaled, sizeof scaled);
 }
 
-template <class T>
-NANOSERVE_INLINE void ask_for(const T* row, std::int64_t count) {
-    constexpr std::int64_t kPerLine = 64 / sizeof(T);
-    for (std::int64_t i = 0; i < count; i += kPerLine) {
-        __builtin_prefetch(
-            row + i, 0, 2);  // into the second-level cache: a block ahead is too far for the first
+// Lanes that one step along a row fills: a cache line of it, where the registers are wide enough.
+template <int kWidth, class T>
+constexpr int kStepLanes = sizeof(T) == 2 && kWidth == kNumLanes ? 2 : 1;
+
+template <int kWidth, class T>
+constexpr int kStep = kStepLanes<kWidth, T>* kNumLanes;  // elements
+
+template <int kWidth, class T>
+constexpr ElementOrder element_order() {
+    return {.step = kStep<kWidth, T>, .group = std::is_same_v<T, Bf16> ? 2 * kWidth : 1};
+}
+
+template <int kWidth, class T>
+NANOSERVE_INLINE void load_step(const T* row, Lanes<kWidth>* step) {
+    for (int i = 0; i < kStepLanes<kWidth, T>; ++i) {
+        step[i] = load<kWidth>(row + i * kNumLanes);
     }
 }
 
-// The K or V rows of one KV head in a chunk, and the same rows of the next block or nullptr.
+// Two elements of bf16 are one 32-bit word: its upper half is the odd one, and the word shifted up
+// is the even one. That is half the work of widening 16-bit elements, and leaves even and odd ones
+// apart.
+template <int kWidth>
+NANOSERVE_INLINE void load_step(const Bf16* row, Lanes<kWidth>* step) {
+    using R = Register<kWidth>;
+    constexpr int kParts = Lanes<kWidth>::kNumParts;
+    for (int i = 0; i < kStepLanes<kWidth, Bf16> * kParts; i += 2) {
+        const auto words = load_vector<typename R::Uint>(row + i * kWidth);
+        step[i / kParts].part[i % kParts] = (typename R::Float)(words << 16);
+        step[(i + 1) / kParts].part[(i + 1) % kParts] = (typename R::Float)(words & 0xffff0000u);
+    }
+}
+
+// Loads one step, and asks for what lies `ahead` elements further into the second-level cache: a
+// block ahead is too far for the first. One line for each line: a burst of requests would stop the
+// loads behind it.
+template <int kWidth, class T>
+NANOSERVE_INLINE void load_step(const T* row, std::int64_t ahead, Lanes<kWidth>* step) {
+    __builtin_prefetch(row + ahead, 0, 2);
+    load_step<kWidth>(row, step);
+}
+
+// The K or V rows of one KV head in a chunk.
 template <class T>
 struct TileRows {
     const T* rows;
-    const T* next;
     std::int64_t stride;  // elements
+    std::int64_t ahead;   // elements from here to the same rows of the next block; 0: do not ask
     std::int64_t count;
 
     __attribute__((always_inline))
     TileRows(const void* pool, const void* next_pool, const StreamBlock& block,
              std::int64_t kv_head, std::int64_t first, std::int64_t num_tokens)
-        : stride(block.token_stride), count(num_tokens) {
-        const std::int64_t offset = first * block.token_stride + kv_head * block.head_stride;
-        rows = static_cast<const T*>(pool) + offset;
-        next = next_pool == nullptr ? nullptr : static_cast<const T*>(next_pool) + offset;
-    }
-
-    // The same rows from element d on.
-    __attribute__((always_inline)) TileRows from(std::int64_t d) const {
-        TileRows shifted = *this;
-        shifted.rows += d;
-        shifted.next = next == nullptr ? nullptr : next + d;
-        return shifted;
-    }
+        : rows(static_cast<const T*>(pool) + first * block.token_stride +
+               kv_head * block.head_stride),
+          stride(block.token_stride),
+          ahead(next_pool == nullptr
+                    ? 0
+                    : static_cast<const T*>(next_pool) - static_cast<const T*>(pool)),
+          count(num_tokens) {}
 };
 
+// Scores of tokens [first, first + kTokens) for one tile.
 template <int kWidth, class T, int kTokens, bool kWhole>
-NANOSERVE_INLINE void score_tokens(const float* q, const T* row, std::int64_t stride,
+NANOSERVE_INLINE void score_tokens(const float* q, const TileRows<T>& k, std::int64_t first,
                                    std::int64_t head_dim, float sm_scale, float* scores) {
+    const T* row = k.rows + first * k.stride;
     Lanes<kWidth> sum[kTokens][kHeads];
     for (int t = 0; t < kTokens; ++t) {
         for (int h = 0; h < kHeads; ++h) {
@@ -131,24 +161,29 @@ NANOSERVE_INLINE void score_tokens(const float* q, const T* row, std::int64_t st
         }
     }
     std::int64_t d = 0;
-    for (; d + kNumLanes <= head_dim; d += kNumLanes) {
-        Lanes<kWidth> k[kTokens];
+    constexpr int kLanes = kStepLanes<kWidth, T>;
+    for (; d + kStep<kWidth, T> <= head_dim; d += kStep<kWidth, T>) {
+        Lanes<kWidth> step[kTokens][kLanes];
         for (int t = 0; t < kTokens; ++t) {
-            k[t] = load<kWidth>(row + t * stride + d);
+            load_step<kWidth>(row + t * k.stride + d, k.ahead, step[t]);
         }
-        for (int h = 0; h < kHeads; ++h) {
-            const auto q_lanes = load<kWidth>(q + h * head_dim + d);
-            for (int t = 0; t < kTokens; ++t) {
-                add_product(sum[t][h], q_lanes, k[t]);
+        for (int l = 0; l < kLanes; ++l) {
+            for (int h = 0; h < kHeads; ++h) {
+                const auto q_lanes = load<kWidth>(q + h * head_dim + d + l * kNumLanes);
+                for (int t = 0; t < kTokens; ++t) {
+                    add_product(sum[t][h], q_lanes, step[t][l]);
+                }
             }
         }
     }
     if constexpr (!kWhole) {
         for (int t = 0; t < kTokens; ++t) {
-            const auto k = load_first<kWidth>(row + t * stride + d, head_dim - d, 0.0f);
-            for (int h = 0; h < kHeads; ++h) {
-                add_product(sum[t][h], load_first<kWidth>(q + h * head_dim + d, head_dim - d, 0.0f),
-                            k);
+            for (std::int64_t i = d; i < head_dim; i += kNumLanes) {
+                const auto rest = load_first<kWidth>(row + t * k.stride + i, head_dim - i, 0.0f);
+                for (int h = 0; h < kHeads; ++h) {
+                    add_product(sum[t][h],
+                                load_first<kWidth>(q + h * head_dim + i, head_dim - i, 0.0f), rest);
+                }
             }
         }
     }
@@ -162,15 +197,11 @@ NANOSERVE_INLINE void score_chunk(const float* q, const TileRows<T>& k, std::int
     constexpr int kTokens = kTokenTile<kWidth>;
     std::int64_t t = 0;
     for (; t + kTokens <= k.count; t += kTokens) {
-        for (int i = 0; k.next != nullptr && i < kTokens; ++i) {
-            ask_for(k.next + (t + i) * k.stride, head_dim);
-        }
-        score_tokens<kWidth, T, kTokens, kWhole>(q, k.rows + t * k.stride, k.stride, head_dim,
-                                                 sm_scale, chunk.at + t * kHeads);
+        score_tokens<kWidth, T, kTokens, kWhole>(q, k, t, head_dim, sm_scale,
+                                                 chunk.at + t * kHeads);
     }
     for (; t < k.count; ++t) {
-        score_tokens<kWidth, T, 1, kWhole>(q, k.rows + t * k.stride, k.stride, head_dim, sm_scale,
-                                           chunk.at + t * kHeads);
+        score_tokens<kWidth, T, 1, kWhole>(q, k, t, head_dim, sm_scale, chunk.at + t * kHeads);
     }
     std::fill(chunk.at + t * kHeads, chunk.at + kStreamTokens * kHeads, kNegativeInfinity);
 }
@@ -214,34 +245,31 @@ NANOSERVE_INLINE void update(StreamChunk& chunk, float* max, float* sum) {
     __builtin_memcpy(chunk.shrink, &shrink, sizeof shrink);
 }
 
-// out = out * shrink + sum over the chunk's tokens of weight * v, for kSteps steps of the head_dim
-// elements. The chunk is summed apart: a chain of its few tokens, and one of the chunks.
-template <int kWidth, class T, int kSteps>
+// out = out * shrink + sum over the chunk's tokens of weight * v, for kPanel lanes of elements from
+// `first` on. The chunk is summed apart: a chain of its few tokens, and one of the chunks.
+template <int kWidth, class T, int kPanel>
 NANOSERVE_INLINE void accumulate_panel(const StreamChunk& chunk, const TileRows<T>& v,
-                                       std::int64_t head_dim, float* out) {
-    Lanes<kWidth> sum[kHeads][kSteps];
+                                       std::int64_t first, std::int64_t head_dim, float* out) {
+    Lanes<kWidth> sum[kHeads][kPanel];
     for (int h = 0; h < kHeads; ++h) {
-        for (int s = 0; s < kSteps; ++s) {
+        for (int s = 0; s < kPanel; ++s) {
             sum[h][s] = zero_lanes<kWidth>();
         }
     }
     for (std::int64_t t = 0; t < v.count; ++t) {
-        if (v.next != nullptr) {
-            ask_for(v.next + t * v.stride, kSteps * kNumLanes);
-        }
-        Lanes<kWidth> row[kSteps];
-        for (int s = 0; s < kSteps; ++s) {
-            row[s] = load<kWidth>(v.rows + t * v.stride + s * kNumLanes);
+        Lanes<kWidth> row[kPanel];
+        for (int s = 0; s < kPanel; s += kStepLanes<kWidth, T>) {
+            load_step<kWidth>(v.rows + t * v.stride + first + s * kNumLanes, v.ahead, row + s);
         }
         for (int h = 0; h < kHeads; ++h) {
-            for (int s = 0; s < kSteps; ++s) {
+            for (int s = 0; s < kPanel; ++s) {
                 add_scaled(sum[h][s], chunk.at[t * kHeads + h], row[s]);
             }
         }
     }
     for (int h = 0; h < kHeads; ++h) {
-        for (int s = 0; s < kSteps; ++s) {
-            float* target = out + h * head_dim + s * kNumLanes;
+        for (int s = 0; s < kPanel; ++s) {
+            float* target = out + h * head_dim + first + s * kNumLanes;
             if (!chunk.is_first) {
                 add_scaled(sum[h][s], chunk.shrink[h], load<kWidth>(target));
             }
@@ -251,16 +279,16 @@ NANOSERVE_INLINE void accumulate_panel(const StreamChunk& chunk, const TileRows<
 }
 
 template <int kWidth, class T, bool kWhole>
-NANOSERVE_INLINE void accumulate_chunk(const StreamChunk& chunk, TileRows<T> v,
+NANOSERVE_INLINE void accumulate_chunk(const StreamChunk& chunk, const TileRows<T>& v,
                                        std::int64_t head_dim, float* out) {
-    constexpr int kSteps = kPanelSteps<kWidth>;
+    constexpr int kPanel = kPanelLanes<kWidth>;
     std::int64_t d = 0;
-    for (; d + kSteps * kNumLanes <= head_dim; d += kSteps * kNumLanes) {
-        accumulate_panel<kWidth, T, kSteps>(chunk, v.from(d), head_dim, out + d);
+    for (; d + kPanel * kNumLanes <= head_dim; d += kPanel * kNumLanes) {
+        accumulate_panel<kWidth, T, kPanel>(chunk, v, d, head_dim, out);
     }
     if constexpr (!kWhole) {
-        for (; d + kNumLanes <= head_dim; d += kNumLanes) {
-            accumulate_panel<kWidth, T, 1>(chunk, v.from(d), head_dim, out + d);
+        for (; d + kStep<kWidth, T> <= head_dim; d += kStep<kWidth, T>) {
+            accumulate_panel<kWidth, T, kStepLanes<kWidth, T>>(chunk, v, d, head_dim, out);
         }
         for (; d < head_dim; ++d) {
             for (int h = 0; h < kHeads; ++h) {
@@ -284,9 +312,7 @@ NANOSERVE_INLINE void attend_chunk(const StreamHeads& heads, const StreamBlock& 
     const std::int64_t num_tiles = heads.num_kv_heads * tiles;
     const std::int64_t tile_size = kHeads * heads.head_dim;
     for (std::int64_t i = 0; i < num_tiles; ++i) {
-        const bool ask =
-            i % tiles ==
-            0;  // the first tile of a group asks for the rows that all of them will read
+        const bool ask = i % tiles == 0;  // once for all tiles of a group
         const TileRows<T> k(block.k, ask ? block.next_k : nullptr, block, i / tiles, first, count);
         score_chunk<kWidth, T, kWhole>(heads.q + i * tile_size, k, heads.head_dim, heads.sm_scale,
                                        heads.chunk[i]);
@@ -305,7 +331,7 @@ NANOSERVE_INLINE void attend_chunk(const StreamHeads& heads, const StreamBlock& 
 
 template <int kWidth, class T>
 NANOSERVE_INLINE void attend(const StreamHeads& heads, const StreamBlock& block) {
-    const bool whole = heads.head_dim % (kPanelSteps<kWidth> * kNumLanes) == 0;
+    const bool whole = heads.head_dim % (kPanelLanes<kWidth> * kNumLanes) == 0;
     for (std::int64_t first = 0; first < block.num_tokens; first += kStreamTokens) {
         const std::int64_t count = std::min<std::int64_t>(kStreamTokens, block.num_tokens - first);
         if (whole) {
@@ -335,17 +361,17 @@ __attribute__((target("fma,avx512f,avx512bw,avx512dq,avx512vl"))) void attend_av
 
 }  // namespace
 
-AttendBlock attend_block(InstructionSet set, DType dtype) {
-    return visit_dtype(dtype, [set]<class T>() -> AttendBlock {
+StreamOps stream_ops(InstructionSet set, DType dtype) {
+    return visit_dtype(dtype, [set]<class T>() -> StreamOps {
         switch (set) {
 #if defined(__x86_64__)
             case InstructionSet::avx512:
-                return attend_avx512<T>;
+                return {attend_avx512<T>, element_order<16, T>()};
             case InstructionSet::avx2:
-                return attend_avx2<T>;
+                return {attend_avx2<T>, element_order<8, T>()};
 #endif
             default:
-                return attend_baseline<T>;
+                return {attend_baseline<T>, element_order<4, T>()};
         }
     });
 }

@@ -60,9 +60,22 @@ struct StreamBlock {
 /// Takes one block into the running softmax: score, update, accumulate; each row is loaded once.
 using AttendBlock = void (*)(const StreamHeads& heads, const StreamBlock& block);
 
+/// In which order the elements of a row lie in q and out. A step may take even and odd elements
+/// apart: of every `group` elements then the even ones come first, the odd ones behind them, as far
+/// as whole steps of `step` elements reach; the elements behind those keep their place.
+struct ElementOrder {
+    std::int64_t step = 1;   ///< elements; a multiple of group
+    std::int64_t group = 1;  ///< elements; 1: all keep their place
+};
+
+struct StreamOps {
+    AttendBlock attend_block = nullptr;
+    ElementOrder order;
+};
+
 /// The step compiled for one instruction set and one storage type of the pool. A product and the
 /// sum that takes it are rounded together (fused multiply-add) where the instruction set can: the
 /// bits differ between sets.
-[[nodiscard]] AttendBlock attend_block(InstructionSet set, DType dtype);
+[[nodiscard]] StreamOps stream_ops(InstructionSet set, DType dtype);
 
 }  // namespace nanoserve::detail

@@ -10,20 +10,42 @@ namespace nanoserve::detail {
 
 namespace {
 
-// target[i] = source[i] * factor; the two never overlap, which lets the compiler take them in
-// vectors.
+// Elements of a row that do not keep their place.
+std::int64_t reordered_elements(std::int64_t head_dim, ElementOrder order) {
+    return order.group == 1 ? 0 : head_dim - head_dim % order.step;
+}
+
+// The rows never overlap, which lets the compiler take them in vectors.
 template <class T>
-void scale_row(const float* __restrict source, float factor, std::int64_t count,
-               T* __restrict target) {
-    for (std::int64_t i = 0; i < count; ++i) {
-        target[i] = from_float<T>(source[i] * factor);
+void load_row(const T* __restrict row, std::int64_t head_dim, ElementOrder order,
+              float* __restrict ordered) {
+    const std::int64_t reordered = reordered_elements(head_dim, order);
+    const std::int64_t half = order.group / 2;
+    for (std::int64_t first = 0; first < reordered; first += order.group) {
+        for (std::int64_t i = 0; i < half; ++i) {
+            ordered[first + i] = to_float(row[first + 2 * i]);
+            ordered[first + half + i] = to_float(row[first + 2 * i + 1]);
+        }
+    }
+    for (std::int64_t i = reordered; i < head_dim; ++i) {
+        ordered[i] = to_float(row[i]);
     }
 }
 
+// row[i] = factor * the element i of `ordered`.
 template <class T>
-void convert_row(const T* __restrict source, std::int64_t count, float* __restrict target) {
-    for (std::int64_t i = 0; i < count; ++i) {
-        target[i] = to_float(source[i]);
+void store_row(const float* __restrict ordered, float factor, std::int64_t head_dim,
+               ElementOrder order, T* __restrict row) {
+    const std::int64_t reordered = reordered_elements(head_dim, order);
+    const std::int64_t half = order.group / 2;
+    for (std::int64_t first = 0; first < reordered; first += order.group) {
+        for (std::int64_t i = 0; i < half; ++i) {
+            row[first + 2 * i] = from_float<T>(ordered[first + i] * factor);
+            row[first + 2 * i + 1] = from_float<T>(ordered[first + half + i] * factor);
+        }
+    }
+    for (std::int64_t i = reordered; i < head_dim; ++i) {
+        row[i] = from_float<T>(ordered[i] * factor);
     }
 }
 
@@ -41,9 +63,10 @@ void StreamWork::for_each_head(Action action) const {
 }
 
 void StreamWork::begin(const AttentionShape& shape, Share kv_heads, const void* q, DType dtype,
-                       float sm_scale) {
+                       float sm_scale, ElementOrder order) {
     shape_ = shape;
     kv_heads_ = kv_heads;
+    order_ = order;
     const std::int64_t head_dim = shape.head_dim;
     const std::int64_t num_kv_heads = kv_heads.end - kv_heads.begin;
     const std::int64_t num_tiles = num_kv_heads * tiles_in_group(shape.group_size());
@@ -66,8 +89,8 @@ void StreamWork::begin(const AttentionShape& shape, Share kv_heads, const void* 
     }
     visit_dtype(dtype, [&]<class T>() {
         for_each_head([&](std::int64_t slot, std::int64_t q_head) {
-            convert_row(static_cast<const T*>(q) + q_head * head_dim, head_dim,
-                        q_slots + slot * head_dim);
+            load_row(static_cast<const T*>(q) + q_head * head_dim, head_dim, order,
+                     q_slots + slot * head_dim);
         });
     });
 }
@@ -81,7 +104,7 @@ void StreamWork::write_output(void* out, DType dtype, float* lse) const {
             if (sum == 0.0f) {  // no token
                 std::fill_n(target, head_dim, from_float<T>(0.0f));
             } else {
-                scale_row(heads_.out + slot * head_dim, 1.0f / sum, head_dim, target);
+                store_row(heads_.out + slot * head_dim, 1.0f / sum, head_dim, order_, target);
             }
             if (lse != nullptr) {
                 lse[q_head] = static_cast<float>(double{heads_.max[slot]} + std::log(double{sum}));

@@ -18,9 +18,10 @@ namespace nanoserve::detail {
 class StreamWork {
   public:
     /// Makes room for kv heads [kv_heads.begin, kv_heads.end) of `shape`, converts their part of
-    /// the query, [num_q_heads, head_dim] of `dtype`, and starts with no token.
+    /// the query, [num_q_heads, head_dim] of `dtype`, into the order that the steps want, and
+    /// starts with no token.
     void begin(const AttentionShape& shape, Share kv_heads, const void* q, DType dtype,
-               float sm_scale);
+               float sm_scale, ElementOrder order);
 
     /// What the steps work on.
     [[nodiscard]] const StreamHeads& heads() const { return heads_; }
@@ -37,6 +38,7 @@ class StreamWork {
 
     AttentionShape shape_;
     Share kv_heads_;
+    ElementOrder order_;
     StreamHeads heads_;
     FloatBuffer q_, max_, sum_, out_;
     std::vector<StreamChunk> chunks_;
