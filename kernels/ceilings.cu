@@ -145,6 +145,10 @@ __device__ std::uint32_t sum_tile(const WordView& pools, const BlockId* block_ta
 
 // One addition for each thread block: integers, so that the order doesn't matter.
 __device__ void add_to_checksum(std::uint32_t sum, std::uint32_t* checksum) {
+    if (checksum == nullptr) {
+        asm volatile("" ::"r"(sum));  // looks used, so the loads stay
+        return;
+    }
     __shared__ std::uint32_t s_sums[CeilingConfig::num_warps];
     const std::uint32_t warp_sum = __reduce_add_sync(0xffffffffu, sum);
     if (threadIdx.x % kWarpSize == 0) {

@@ -13,7 +13,9 @@ namespace nanoserve {
 
 /// Loads every K and V row of the batch through its block tables, once, and adds up their 32-bit
 /// words modulo 2^32. The sum is *added to* `*checksum`, so set that to 0 before; from 0 it is the
-/// number that `read_floor` returns for the same batch on the CPU.
+/// number that `read_floor` returns for the same batch on the CPU. With `checksum` null each thread
+/// keeps its sum to itself: the same loads without the adding up at the end, which is what a
+/// measurement wants.
 ///
 /// All pointers are device pointers, borrowed until the stream has done the work. q, out, lse and
 /// sm_scale are not used and may be null. The pool is in NHD order: [num_blocks, block_size,
