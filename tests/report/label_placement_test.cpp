@@ -117,3 +117,12 @@ TEST_CASE("a single history still has an axis with numbers", "[report][pure]") {
     }
     CHECK(num_numbers >= 2);
 }
+
+TEST_CASE("labels that would overlap are pushed apart, the others stay", "[report][pure]") {
+    CHECK(spread_out({100, 50}, 20, 0, 200) == std::vector<double>{100, 50});
+    CHECK(spread_out({100, 104, 40}, 20, 0, 200) == std::vector<double>{92, 112, 40});
+    CHECK(spread_out({100, 100, 118}, 20, 0, 200) == std::vector<double>{86, 106, 126});
+    CHECK(spread_out({198, 199}, 20, 0, 200) == std::vector<double>{180, 200});
+    CHECK(spread_out({1, 2}, 20, 0, 200) == std::vector<double>{0, 20});
+    CHECK(spread_out({}, 20, 0, 200).empty());
+}

@@ -188,6 +188,6 @@ TEST_CASE("no panel overflows, whatever the reads are called", "[report][pure]")
     const PagedReadPicture picture = paged_read_picture(rows, "caption");
     check_fits(picture.cost);
     check_fits(picture.job);
-    CHECK_THAT(picture.caption,
+    CHECK_THAT(picture.heading.foot.front(),
                ContainsSubstring("caption") && ContainsSubstring("time of gather"));
 }

@@ -18,6 +18,11 @@ void GnuplotScript::label(const std::string& literal, PixelPoint at, int size,
         literal, at.x / width_, at.y / height_, align, angle, colour, size));
 }
 
+void GnuplotScript::line(PixelPoint from, PixelPoint to, std::string_view how) {
+    line(fmt::format("set arrow from screen {:.5f},{:.5f} to screen {:.5f},{:.5f} front {}",
+                     from.x / width_, from.y / height_, to.x / width_, to.y / height_, how));
+}
+
 void GnuplotScript::rectangle(const PixelBox& box, std::string_view fill, std::string_view border) {
     line(fmt::format(
         "set object rect from screen {:.5f},{:.5f} to screen {:.5f},{:.5f} behind fc rgb '{}' fs "

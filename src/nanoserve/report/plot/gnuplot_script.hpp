@@ -25,6 +25,10 @@ class GnuplotScript {
     void label(const std::string& literal, PixelPoint at, int size, std::string_view colour,
                std::string_view align = "left", double angle = 0);
 
+    /// A straight line, above everything else. `how` is gnuplot's clause for its heads and its
+    /// look.
+    void line(PixelPoint from, PixelPoint to, std::string_view how);
+
     /// A filled rectangle behind everything else. `border` is gnuplot's clause for its edge.
     void rectangle(const PixelBox& box, std::string_view fill, std::string_view border);
 

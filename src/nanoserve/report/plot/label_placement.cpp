@@ -1,15 +1,30 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/report/plot/label_placement.hpp>
+#include <nanoserve/report/plot/wrapped_text.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace nanoserve::report {
 namespace {
 
 // Room for half a marker and some air.
 constexpr double kGap = 11;
+
+// Labels that touch: the lowest stands at `place()`, each further one a gap above it.
+struct Stack {
+    std::size_t first = 0;  // in the order of their wishes
+    std::size_t count = 0;
+    double sum = 0;  // of the places that each would like the lowest to have
+
+    double place(double gap, double low, double high) const {
+        const double highest = high - gap * static_cast<double>(count - 1);
+        return std::max(low, std::min(highest, sum / static_cast<double>(count)));
+    }
+};
 
 // -1, 0, 1: the label lies left of, over, right of the anchor; and below, level with, above it.
 struct Direction {
@@ -71,6 +86,13 @@ bool PixelBox::holds(const PixelBox& other) const {
     return left <= other.left && other.right <= right && bottom <= other.bottom && other.top <= top;
 }
 
+LabelRequest request_for(std::string_view text, PixelPoint anchor, std::vector<LabelSide> sides) {
+    constexpr double kCharacterWidth = 9.6;
+    constexpr double kHeight = 17;
+    return {anchor, kCharacterWidth * static_cast<double>(num_characters(text)), kHeight,
+            std::move(sides)};
+}
+
 std::vector<PixelPoint> points_on_line(PixelPoint from, PixelPoint to) {
     constexpr double kStep = 4;
     const double length = std::hypot(to.x - from.x, to.y - from.y);
@@ -99,6 +121,34 @@ std::vector<std::optional<PixelBox>> place_labels(std::span<const LabelRequest> 
         placed.push_back(spot);
     }
     return placed;
+}
+
+std::vector<double> spread_out(const std::vector<double>& wanted, double gap, double low,
+                               double high) {
+    std::vector<std::size_t> order(wanted.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return wanted[i]; });
+    std::vector<Stack> stacks;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        Stack stack{i, 1, wanted[order[i]]};
+        while (!stacks.empty() && stacks.back().place(gap, low, high) +
+                                          gap * static_cast<double>(stacks.back().count) >
+                                      stack.place(gap, low, high)) {
+            const Stack below = stacks.back();
+            stacks.pop_back();
+            const double raised = gap * static_cast<double>(below.count * stack.count);
+            stack = {below.first, below.count + stack.count, below.sum + stack.sum - raised};
+        }
+        stacks.push_back(stack);
+    }
+    std::vector<double> places(wanted.size());
+    for (const Stack& stack : stacks) {
+        for (std::size_t i = 0; i < stack.count; ++i) {
+            places[order[stack.first + i]] =
+                stack.place(gap, low, high) + gap * static_cast<double>(i);
+        }
+    }
+    return places;
 }
 
 }  // namespace nanoserve::report

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace nanoserve::report {
@@ -48,6 +49,10 @@ struct LabelRequest {
     std::vector<LabelSide> sides;
 };
 
+/// A request for a text of 12 points.
+[[nodiscard]] LabelRequest request_for(std::string_view text, PixelPoint anchor,
+                                       std::vector<LabelSide> sides);
+
 /// The points of a straight line, close enough that no label slips between two of them.
 [[nodiscard]] std::vector<PixelPoint> points_on_line(PixelPoint from, PixelPoint to);
 
@@ -57,5 +62,11 @@ struct LabelRequest {
 [[nodiscard]] std::vector<std::optional<PixelBox>> place_labels(
     std::span<const LabelRequest> requests, std::span<const PixelPoint> obstacles,
     const PixelBox& bounds);
+
+/// For labels one below the other that would like to stand at `wanted`: places in the same order,
+/// at least `gap` apart and within `low` and `high` as long as there is room, each group that
+/// would overlap moved as little as can be.
+[[nodiscard]] std::vector<double> spread_out(const std::vector<double>& wanted, double gap,
+                                             double low, double high);
 
 }  // namespace nanoserve::report

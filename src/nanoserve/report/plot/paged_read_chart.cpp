@@ -3,8 +3,6 @@
 #include <nanoserve/report/plot/paged_read_chart.hpp>
 #include <nanoserve/report/plot/paged_read_labels.hpp>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -25,13 +23,6 @@ std::vector<double> histories(const PagedReadFacts& facts) {
     std::set<std::int64_t> distinct;
     for_each_point(facts, [&](const CostAtHistory& point) { distinct.insert(point.seq_len); });
     return {distinct.begin(), distinct.end()};
-}
-
-// An axis from `min` to `max` with a margin at either end, as parts of their distance on the axis.
-LogAxis padded(double min, double max, double below, double above) {
-    // A single value gets a decade to itself.
-    const double span = std::max(std::log10(max / min), 1.0);
-    return {min * std::pow(10, -below * span), max * std::pow(10, above * span)};
 }
 
 void choose_unit(PagedReadChart& chart, const PagedReadFacts& facts) {
@@ -73,7 +64,7 @@ void set_guide(PagedReadChart& chart, const PagedReadFacts& facts) {
 
 void set_axes(PagedReadChart& chart, const PagedReadFacts& facts) {
     const std::vector<double> tokens = histories(facts);
-    chart.history = padded(tokens.front(), tokens.back(), 0.07, 0.07);
+    chart.history = padded_axis(tokens.front(), tokens.back(), 0.07, 0.07);
     double min = HUGE_VAL;
     double max = 0;
     for_each_point(facts, [&](const CostAtHistory& point) {
@@ -84,40 +75,7 @@ void set_axes(PagedReadChart& chart, const PagedReadFacts& facts) {
     if (chart.guide) {
         min = std::min(min, chart.guide->per_token * chart.guide->from);
     }
-    chart.cost = padded(min, max, 0.08, 0.10);
-}
-
-void set_history_ticks(PagedReadChart& chart, const PagedReadFacts& facts) {
-    for (const double tokens : histories(facts)) {
-        chart.history_ticks.push_back({tokens, fmt::format("{:.0f}", tokens)});
-    }
-}
-
-// The narrower the axis, the more digits of a decade carry a number; the 1 always does.
-bool has_text(int digit, double num_decades) {
-    return digit == 1 || num_decades < 1.2 || (num_decades < 2.5 && (digit == 2 || digit == 5));
-}
-
-void set_cost_ticks(PagedReadChart& chart) {
-    const double num_decades = std::log10(chart.cost.max / chart.cost.min);
-    const int last = static_cast<int>(std::floor(std::log10(chart.cost.max)));
-    for (int decade = static_cast<int>(std::floor(std::log10(chart.cost.min))); decade <= last;
-         ++decade) {
-        for (int digit = 1; digit <= 9; ++digit) {
-            const double value = digit * std::pow(10.0, decade);
-            if (value < chart.cost.min || value > chart.cost.max) {
-                continue;
-            }
-            chart.cost_ticks.push_back(
-                {value, has_text(digit, num_decades)
-                            ? fmt::format("{:.{}f}", value, std::max(0, -decade))
-                            : ""});
-        }
-    }
-}
-
-double part_of(const LogAxis& axis, double value) {
-    return std::log(value / axis.min) / std::log(axis.max / axis.min);
+    chart.cost = padded_axis(min, max, 0.08, 0.10);
 }
 
 // The text runs along the guide, a line's height below it: nothing else is down there.
@@ -133,18 +91,14 @@ void place_guide_text(PagedReadChart& chart) {
 
 }  // namespace
 
-PixelPoint chart_pixel(const PagedReadChart& chart, double tokens, double cost) {
-    return {std::lerp(kChartBox.left, kChartBox.right, part_of(chart.history, tokens)),
-            std::lerp(kChartBox.bottom, kChartBox.top, part_of(chart.cost, cost))};
-}
-
 PagedReadChart paged_read_chart(const PagedReadFacts& facts) {
     PagedReadChart chart;
+    chart.box = kChartBox;
     choose_unit(chart, facts);
     set_guide(chart, facts);
     set_axes(chart, facts);
-    set_history_ticks(chart, facts);
-    set_cost_ticks(chart);
+    chart.history_ticks = history_ticks(histories(facts));
+    chart.cost_ticks = decade_ticks(chart.cost);
     if (chart.guide) {
         place_guide_text(chart);
     }

@@ -4,6 +4,7 @@
 // gnuplot.
 #pragma once
 
+#include <nanoserve/report/plot/chart_frame.hpp>
 #include <nanoserve/report/plot/label_placement.hpp>
 #include <nanoserve/report/plot/paged_read_facts.hpp>
 
@@ -14,22 +15,8 @@
 
 namespace nanoserve::report {
 
-/// The whole picture and the chart in it, in pixels from the lower left corner.
-inline constexpr double kPictureWidth = 1680;
-inline constexpr double kPictureHeight = 960;
+/// The chart in the picture, in pixels from the lower left corner.
 inline constexpr PixelBox kChartBox{134, 1092, 122, 768};
-
-/// A logarithmic axis.
-struct LogAxis {
-    double min = 1;
-    double max = 10;
-};
-
-/// A tick; one without text is a minor one.
-struct Tick {
-    double value = 0;
-    std::string text;
-};
 
 /// Text at its place. `curve` is the index of the read it belongs to; absent for the read floor.
 struct PlacedText {
@@ -48,19 +35,12 @@ struct Guide {
 };
 
 /// Everything on the chart that has to be computed.
-struct PagedReadChart {
+struct PagedReadChart : ChartFrame {
     std::string unit;  ///< "µs" or "ms"
     double us_per_unit = 1;
-    LogAxis history;  ///< tokens
-    LogAxis cost;     ///< in `unit`
-    std::vector<Tick> history_ticks;
-    std::vector<Tick> cost_ticks;
     std::optional<Guide> guide;  ///< absent with one history
     std::vector<PlacedText> labels;
 };
-
-/// Where a point of the chart lies; `cost` is in the chart's unit.
-[[nodiscard]] PixelPoint chart_pixel(const PagedReadChart& chart, double tokens, double cost);
 
 /// Lays the chart out. Milliseconds are the unit when the geometric middle of all costs is 1 ms or
 /// more.

@@ -14,35 +14,6 @@ namespace {
 
 constexpr const char* kFloorRead = "read_floor";
 
-std::vector<CostAtHistory> points_of(std::span<const ReadRow> rows, const std::string& read) {
-    std::vector<CostAtHistory> points;
-    for (const ReadRow& row : rows) {
-        if (row.read != read || !row.best_us || !(*row.best_us > 0) || row.seq_len <= 0) {
-            continue;
-        }
-        CostAtHistory point;
-        point.seq_len = row.seq_len;
-        point.best_us = *row.best_us;
-        if (row.lo_us && row.hi_us && *row.lo_us > 0 && *row.hi_us >= *row.lo_us) {
-            point.lo_us = row.lo_us;
-            point.hi_us = row.hi_us;
-        }
-        points.push_back(point);
-    }
-    std::sort(points.begin(), points.end(),
-              [](const auto& a, const auto& b) { return a.seq_len < b.seq_len; });
-    const auto twice =
-        std::adjacent_find(points.begin(), points.end(),
-                           [](const auto& a, const auto& b) { return a.seq_len == b.seq_len; });
-    if (twice != points.end()) {
-        throw std::invalid_argument(fmt::format(
-            "read \"{}\" has two rows for {} tokens: a picture shows one machine, dtype, "
-            "thread count and shape at a time",
-            read, twice->seq_len));
-    }
-    return points;
-}
-
 // gather, fused, then the order of the file.
 std::vector<std::string> read_names(std::span<const ReadRow> rows) {
     std::vector<std::string> names = {"gather", "fused"};
@@ -108,10 +79,39 @@ void compare_with_first(ReadCurve& curve, const ReadCurve& first, std::span<cons
 
 }  // namespace
 
+std::vector<CostAtHistory> cost_points(std::span<const ReadRow> rows, std::string_view read) {
+    std::vector<CostAtHistory> points;
+    for (const ReadRow& row : rows) {
+        if (row.read != read || !row.best_us || !(*row.best_us > 0) || row.seq_len <= 0) {
+            continue;
+        }
+        CostAtHistory point;
+        point.seq_len = row.seq_len;
+        point.best_us = *row.best_us;
+        if (row.lo_us && row.hi_us && *row.lo_us > 0 && *row.hi_us >= *row.lo_us) {
+            point.lo_us = row.lo_us;
+            point.hi_us = row.hi_us;
+        }
+        points.push_back(point);
+    }
+    std::sort(points.begin(), points.end(),
+              [](const auto& a, const auto& b) { return a.seq_len < b.seq_len; });
+    const auto twice =
+        std::adjacent_find(points.begin(), points.end(),
+                           [](const auto& a, const auto& b) { return a.seq_len == b.seq_len; });
+    if (twice != points.end()) {
+        throw std::invalid_argument(fmt::format(
+            "read \"{}\" has two rows for {} tokens: a picture shows one machine, dtype, "
+            "thread count and shape at a time",
+            read, twice->seq_len));
+    }
+    return points;
+}
+
 PagedReadFacts paged_read_facts(std::span<const ReadRow> rows) {
-    PagedReadFacts facts{.reads = {}, .floor = points_of(rows, kFloorRead)};
+    PagedReadFacts facts{.reads = {}, .floor = cost_points(rows, kFloorRead)};
     for (const std::string& name : read_names(rows)) {
-        if (std::vector<CostAtHistory> points = points_of(rows, name); !points.empty()) {
+        if (std::vector<CostAtHistory> points = cost_points(rows, name); !points.empty()) {
             const std::optional<ReadCostFit> fit = fit_of(points);
             facts.reads.push_back({.read = name, .points = std::move(points), .fit = fit});
         }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nanoserve::report {
@@ -55,6 +56,11 @@ struct PagedReadFacts {
     std::vector<ReadCurve> reads;
     std::vector<CostAtHistory> floor;  ///< shortest first; may be empty
 };
+
+/// The points of one read, shortest history first. Rows without a positive best_us are left out.
+/// Throws `std::invalid_argument` when there are two rows for one history.
+[[nodiscard]] std::vector<CostAtHistory> cost_points(std::span<const ReadRow> rows,
+                                                     std::string_view read);
 
 /// Sorts out the rows. Rows without a positive best_us are left out. The verdicts in the rows are
 /// taken to be against the first read. A row without a verdict is judged by its best: within 5 % of

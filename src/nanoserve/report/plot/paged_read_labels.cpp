@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/report/number_text.hpp>
 #include <nanoserve/report/plot/paged_read_labels.hpp>
-#include <nanoserve/report/plot/wrapped_text.hpp>
 
 #include <cmath>
 #include <numbers>
@@ -12,34 +11,14 @@
 namespace nanoserve::report {
 namespace {
 
-constexpr double kLabelHeight = 17;
-constexpr double kCharacterWidth = 9.6;
 constexpr const char* kFloorText = "read floor";
 
 PixelPoint marker_pixel(const PagedReadChart& chart, const CostAtHistory& point) {
-    return chart_pixel(chart, static_cast<double>(point.seq_len),
-                       point.best_us / chart.us_per_unit);
+    return report::marker_pixel(chart, point, chart.us_per_unit);
 }
 
 void append(std::vector<PixelPoint>& points, const std::vector<PixelPoint>& more) {
     points.insert(points.end(), more.begin(), more.end());
-}
-
-void append_curve(std::vector<PixelPoint>& obstacles, const PagedReadChart& chart,
-                  std::span<const CostAtHistory> points) {
-    for (std::size_t i = 0; i < points.size(); ++i) {
-        const PixelPoint here = marker_pixel(chart, points[i]);
-        append(obstacles, points_on_line(here, marker_pixel(chart, points[i == 0 ? 0 : i - 1])));
-        // The marker has some width of its own.
-        append(obstacles, points_on_line({here.x - 6, here.y}, {here.x + 6, here.y}));
-        if (points[i].lo_us) {
-            const double tokens = static_cast<double>(points[i].seq_len);
-            append(
-                obstacles,
-                points_on_line(chart_pixel(chart, tokens, *points[i].lo_us / chart.us_per_unit),
-                               chart_pixel(chart, tokens, *points[i].hi_us / chart.us_per_unit)));
-        }
-    }
 }
 
 void append_guide(std::vector<PixelPoint>& obstacles, const PagedReadChart& chart) {
@@ -56,9 +35,9 @@ void append_guide(std::vector<PixelPoint>& obstacles, const PagedReadChart& char
 std::vector<PixelPoint> obstacles_of(const PagedReadChart& chart, const PagedReadFacts& facts) {
     std::vector<PixelPoint> obstacles;
     for (const ReadCurve& curve : facts.reads) {
-        append_curve(obstacles, chart, curve.points);
+        append(obstacles, curve_obstacles(chart, curve.points, chart.us_per_unit));
     }
-    append_curve(obstacles, chart, facts.floor);
+    append(obstacles, curve_obstacles(chart, facts.floor, chart.us_per_unit));
     if (chart.guide) {
         append_guide(obstacles, chart);
     }
@@ -82,11 +61,6 @@ std::vector<LabelSide> preferred_sides(const PagedReadFacts& facts, std::size_t 
         return {kAboveLeft, kAbove, kLeft, kAboveRight, kRight, kBelowRight, kBelow, kBelowLeft};
     }
     return {kBelowRight, kBelow, kRight, kBelowLeft, kLeft, kAboveRight, kAbove, kAboveLeft};
-}
-
-LabelRequest request_for(const std::string& text, PixelPoint anchor, std::vector<LabelSide> sides) {
-    return {anchor, kCharacterWidth * static_cast<double>(num_characters(text)), kLabelHeight,
-            std::move(sides)};
 }
 
 }  // namespace

@@ -23,11 +23,11 @@ std::string how_to_read(const PagedReadFacts& facts) {
 PagedReadPicture paged_read_picture(std::span<const ReadRow> rows, std::string_view caption) {
     PagedReadFacts facts = paged_read_facts(rows);
     PagedReadPicture picture;
-    picture.title = finding(facts);
-    picture.subtitle = shape_line(rows);
-    picture.caption = how_to_read(facts);
+    picture.heading.title = finding(facts);
+    picture.heading.subtitle = shape_line(rows);
+    picture.heading.foot = {how_to_read(facts)};
     if (!caption.empty()) {
-        picture.caption += "  " + std::string(caption);
+        picture.heading.foot.back() += "  " + std::string(caption);
     }
     picture.chart = paged_read_chart(facts);
     picture.cost = cost_panel(facts);

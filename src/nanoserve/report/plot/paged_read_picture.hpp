@@ -3,6 +3,7 @@
 // All that the picture of paged reads shows, before any of it is drawn.
 #pragma once
 
+#include <nanoserve/report/plot/heading.hpp>
 #include <nanoserve/report/plot/paged_read_chart.hpp>
 #include <nanoserve/report/plot/paged_read_facts.hpp>
 #include <nanoserve/report/plot/paged_read_panels.hpp>
@@ -16,9 +17,7 @@ namespace nanoserve::report {
 
 /// Numbers, sentences and places. Nothing is left to decide for the one who draws it.
 struct PagedReadPicture {
-    std::string title;
-    std::string subtitle;
-    std::string caption;
+    Heading heading;
     PagedReadFacts facts;
     PagedReadChart chart;
     Panel cost;

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// One script, two pictures.
+#pragma once
+
+#include <nanoserve/report/plot/gnuplot_run.hpp>
+
+#include <filesystem>
+#include <string_view>
+
+namespace nanoserve::report {
+
+/// Draws `<out_stem>.png` and `<out_stem>.svg`, both `kPictureWidth` by `kPictureHeight`. The
+/// commands find the variable `point_scale` set, by which they multiply the sizes of their markers.
+/// Throws as `draw_picture` does.
+void draw_png_and_svg(std::string_view commands, const std::filesystem::path& out_stem);
+
+}  // namespace nanoserve::report
