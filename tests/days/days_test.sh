@@ -6,6 +6,7 @@
 set -euo pipefail
 
 programs=$(cd "$1" && pwd)
+data=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../data" && pwd) # the recorded files
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
@@ -98,6 +99,21 @@ test_day_20_plot_draws_from_the_files_alone() {
     rm day-20-readbench.csv
     expect status "$(status_of "$programs/day20_readbench/day20_plot" --data . --plots .)" 3
     says err.txt 'day-20-readbench.csv'
+}
+
+test_day_21_plot_draws_from_the_files_alone() {
+    cp "$data"/day-21-cpu-cold-1.{csv,json} "$data"/day-21-kernel-h200.{csv,json} .
+    expect status "$(status_of "$programs/day21_kernel/day21_plot" --data . --plots .)" 0
+    says out.txt 'day-21-kernel.png and .svg'
+    says day-21-kernel.svg 'GPU kernel'
+    [[ -s day-21-kernel.png ]]
+    sed -i '/,read_stream,/d' day-21-kernel-h200.csv
+    expect status "$(status_of "$programs/day21_kernel/day21_plot" --data . --plots .)" 3
+    says err.txt 'day21_plot: no GPU row of the read "read_stream" for 32/8/64, 1 sequence'
+    rm day-21-cpu-cold-1.csv
+    expect status "$(status_of "$programs/day21_kernel/day21_plot" --data . --plots .)" 3
+    says err.txt 'day-21-cpu-cold-1.csv'
+    expect "lines on stderr" "$(num_lines err.txt)" 1
 }
 
 "$2"

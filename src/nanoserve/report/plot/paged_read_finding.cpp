@@ -50,12 +50,20 @@ std::string distinct(std::span<const ReadRow> rows, Member member) {
 }
 
 // " · 1 thread" and " · 2 threads"; nothing for an empty value.
-std::string counted(const std::string& value, const char* noun) {
-    return value.empty() ? "" : fmt::format(" · {} {}{}", value, noun, value == "1" ? "" : "s");
+std::string counted(const std::string& value, const char* noun, const char* separator = " · ") {
+    return value.empty()
+               ? ""
+               : fmt::format("{}{} {}{}", separator, value, noun, value == "1" ? "" : "s");
 }
 
 std::string labelled(const char* format, const std::string& value) {
     return value.empty() ? "" : " · " + fmt::format(fmt::runtime(format), value);
+}
+
+std::string head_line(std::span<const ReadRow> rows) {
+    return fmt::format("{} query heads, {} KV heads, head_dim {}",
+                       distinct(rows, &ReadRow::num_q_heads),
+                       distinct(rows, &ReadRow::num_kv_heads), distinct(rows, &ReadRow::head_dim));
 }
 
 bool ties_everywhere(const ReadCurve& curve) {
@@ -96,15 +104,22 @@ std::string finding(const PagedReadFacts& facts) {
 }
 
 std::string shape_line(std::span<const ReadRow> rows) {
-    return fmt::format("{} query heads, {} KV heads, head_dim {}",
-                       distinct(rows, &ReadRow::num_q_heads),
-                       distinct(rows, &ReadRow::num_kv_heads), distinct(rows, &ReadRow::head_dim)) +
-           counted(distinct(rows, &ReadRow::num_seqs), "sequence") +
+    return head_line(rows) + counted(distinct(rows, &ReadRow::num_seqs), "sequence") +
            labelled("block_size {}", distinct(rows, &ReadRow::block_size)) +
            labelled("{}", distinct(rows, &ReadRow::layout)) +
            labelled("{}", distinct(rows, &ReadRow::dtype)) +
            counted(distinct(rows, &ReadRow::threads), "thread") +
            labelled("{} cache", distinct(rows, &ReadRow::cache));
+}
+
+std::string device_line(std::span<const ReadRow> cpu, std::span<const ReadRow> gpu) {
+    const std::string cpu_dtype = distinct(cpu, &ReadRow::dtype);
+    const std::string gpu_dtype = distinct(gpu, &ReadRow::dtype);
+    const bool is_half = cpu_dtype == "fp32" && (gpu_dtype == "bf16" || gpu_dtype == "fp16");
+    return head_line(gpu) + labelled("block_size {}", distinct(gpu, &ReadRow::block_size)) +
+           " · CPU: " + cpu_dtype + counted(distinct(cpu, &ReadRow::threads), "thread", ", ") +
+           ", " + distinct(cpu, &ReadRow::cache) + " · GPU: " + gpu_dtype +
+           (is_half ? ", half the bytes, " : ", ") + distinct(gpu, &ReadRow::cache);
 }
 
 }  // namespace nanoserve::report

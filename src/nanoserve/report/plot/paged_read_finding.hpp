@@ -18,4 +18,7 @@ namespace nanoserve::report {
 /// Shape, dtype, threads and cache state. Values in which the rows differ are listed with commas.
 [[nodiscard]] std::string shape_line(std::span<const ReadRow> rows);
 
+/// The shape, and what the CPU's and the GPU's rows do not share: dtype, threads, cache state.
+[[nodiscard]] std::string device_line(std::span<const ReadRow> cpu, std::span<const ReadRow> gpu);
+
 }  // namespace nanoserve::report

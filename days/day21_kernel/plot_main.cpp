@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// Draws the picture of Day 21 again from data/: the CPU's reads and the H200's kernel; times
+// nothing.
+#include <nanoserve/model/model_config.hpp>
+#include <nanoserve/report/csv.hpp>
+#include <nanoserve/report/plot/plot_kernel.hpp>
+#include <nanoserve/report/sidecar.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include <exception>
+#include <filesystem>
+
+using namespace nanoserve;
+
+namespace {
+
+// As in Day 20.
+enum ExitStatus : int { kFine = 0, kWrongUsage = 2, kFilesFailed = 3, kPlotFailed = 4 };
+
+struct Folders {
+    std::filesystem::path data = std::filesystem::path(NANOSERVE_ROOT) / "data";
+    std::filesystem::path plots = std::filesystem::path(NANOSERVE_ROOT) / "plots";
+};
+
+// The GPU's reads are cold: its batches rotate. So the CPU's are the cold ones, on one thread.
+constexpr const char* kCpuFile = "day-21-cpu-cold-1.csv";
+constexpr const char* kGpuFile = "day-21-kernel-h200.csv";
+constexpr const char* kStem = "day-21-kernel";
+
+std::string source_of(const char* device, const std::filesystem::path& csv) {
+    const auto sidecar = report::read_sidecar(report::sidecar_path(csv));
+    return fmt::format("{}: {} · {}", device, report::plot_caption(sidecar.provenance),
+                       csv.filename().string());
+}
+
+void draw(const Folders& folders) {
+    const auto cpu = folders.data / kCpuFile;
+    const auto gpu = folders.data / kGpuFile;
+    const std::vector<std::string> foot = {
+        "Marker: fastest sample. Bar: 5th to 95th percentile. Limit: load-only on the GPU, read "
+        "floor on the CPU. One read takes all sequences of its batch.",
+        source_of("CPU", cpu), source_of("GPU", gpu)};
+    report::plot_kernel({.cpu = report::read_csv(cpu),
+                         .gpu = report::read_csv(gpu),
+                         .shape = llama_3_2_1b().attention,
+                         .num_seqs = {1, 64}},
+                        folders.plots / kStem, foot);
+    fmt::print("drew {}.png and .svg from {} and {}\n", (folders.plots / kStem).string(),
+               cpu.string(), gpu.string());
+}
+
+int fail(ExitStatus status, const std::exception& error) {
+    fmt::print(stderr, "day21_plot: {}\n", error.what());
+    return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Folders folders;
+    CLI::App app{"Draws the picture of Day 21 from data/.", "day21_plot"};
+    app.add_option("--data", folders.data, "folder of the CSV files");
+    app.add_option("--plots", folders.plots, "folder that gets the pictures");
+    try {
+        app.parse(argc, argv);
+        draw(folders);
+        return kFine;
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", app.help());
+        return kFine;
+    } catch (const CLI::ParseError& error) {
+        return fail(kWrongUsage, error);
+    } catch (const report::PlotError& error) {
+        return fail(kPlotFailed, error);
+    } catch (const std::exception& error) {
+        return fail(kFilesFailed, error);
+    }
+}

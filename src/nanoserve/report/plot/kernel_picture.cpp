@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/report/number_text.hpp>
+#include <nanoserve/report/plot/kernel_picture.hpp>
+#include <nanoserve/report/plot/paged_read_finding.hpp>
+
+#include <fmt/core.h>
+
+#include <stdexcept>
+
+namespace nanoserve::report {
+namespace {
+
+constexpr PixelBox kBoxes[] = {{134, 606, 170, 744}, {928, 1400, 170, 744}};
+
+std::string sequences(std::int64_t num_seqs) {
+    return fmt::format("{} sequence{}", num_seqs, num_seqs == 1 ? "" : "s");
+}
+
+std::string title_of(const KernelPicture& picture, const std::vector<std::int64_t>& num_seqs) {
+    std::string title;
+    for (std::size_t i = 0; i < num_seqs.size(); ++i) {
+        const TimesLimit limit =
+            times_limit(picture.charts[i].curves, kKernelName, kKernelCeilingName);
+        title += i == 0
+                     ? fmt::format(
+                           "At {} tokens the kernel takes {} times as long as its ceiling with {}",
+                           limit.seq_len, ratio_text(limit.times), sequences(num_seqs[i]))
+                     : fmt::format(", {} times with {}", ratio_text(limit.times), num_seqs[i]);
+    }
+    return title;
+}
+
+}  // namespace
+
+KernelPicture kernel_picture(const KernelRows& rows, const std::vector<std::string>& sources) {
+    if (rows.num_seqs.empty() || rows.num_seqs.size() > std::size(kBoxes)) {
+        throw std::invalid_argument(
+            fmt::format("a picture has 1 or 2 batches, not {}", rows.num_seqs.size()));
+    }
+    std::vector<std::vector<NamedCurve>> batches;
+    std::vector<NamedCurve> all;
+    for (const std::int64_t num_seqs : rows.num_seqs) {
+        batches.push_back(kernel_curves(rows, num_seqs));
+        all.insert(all.end(), batches.back().begin(), batches.back().end());
+    }
+    KernelPicture picture;
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+        picture.charts.push_back(kernel_chart(batches[i], rows.num_seqs[i], kBoxes[i], all));
+    }
+    picture.heading.title = title_of(picture, rows.num_seqs);
+    picture.heading.subtitle =
+        device_line(rows_of(rows.cpu, rows.shape, 0), rows_of(rows.gpu, rows.shape, 0));
+    picture.heading.foot = sources;
+    return picture;
+}
+
+}  // namespace nanoserve::report
