@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu_story.hpp"
 
+#include "cpu_curve.hpp"
 #include "result_text.hpp"
 
 #include <nanoserve/attention/attention_oracle.hpp>
@@ -81,7 +82,9 @@ void print_recorded_results() {
         fmt::print("\nThere are no recorded results: {} is missing\n", csv.string());
         return;
     }
-    fmt::print("\nRecorded, from {}:\n{}", csv.string(), format_rows(report::read_csv(csv)));
+    const auto rows = report::read_csv(csv);
+    fmt::print("\nRecorded, from {}:\n{}", csv.string(), format_rows(rows));
+    fmt::print("{}", format_beside_cpu(recorded_cpu_rows(), rows));
     const auto sidecar = report::sidecar_path(csv);
     if (std::filesystem::exists(sidecar)) {
         fmt::print("\n{}\n", report::plot_caption(report::read_sidecar(sidecar).provenance));

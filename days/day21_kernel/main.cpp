@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 // Day 21: stream K and V block by block, read and softmax in one pass: the first CUDA kernel.
+#include "cpu_curve.hpp"
 #include "cpu_story.hpp"
 #include "measurement.hpp"
 #include "options.hpp"
@@ -43,6 +44,7 @@ void measure_all(const Options& options) {
             write_files(options, gpu, results);
         }
     }
+    fmt::print("{}", format_beside_cpu(recorded_cpu_rows(), to_rows(options, gpu.name, results)));
     if (write) {
         fmt::print("\nwrote {}\n", (options.data / csv_name(gpu.name)).string());
     }

@@ -9,14 +9,6 @@
 namespace nanoserve::day21 {
 namespace {
 
-std::string us_text(std::optional<double> us) {
-    return us ? fmt::format("{} us", report::digits_text(*us)) : "-";
-}
-
-std::string ratio_text(std::optional<double> over, std::optional<double> under) {
-    return over && under && *under > 0.0 ? report::ratio_text(*over / *under) : "-";
-}
-
 // How far the best is from what was foretold: "+12 %" took longer.
 std::string residual_text(const report::ReadRow& row) {
     if (!row.best_us || !row.predicted_us) {
@@ -40,6 +32,14 @@ std::string heading(const report::ReadRow& row) {
 }
 
 }  // namespace
+
+std::string us_text(std::optional<double> us) {
+    return us ? fmt::format("{} us", report::digits_text(*us)) : "-";
+}
+
+std::string ratio_text(std::optional<double> over, std::optional<double> under) {
+    return over && under && *under > 0.0 ? report::ratio_text(*over / *under) : "-";
+}
 
 std::string format_rows(std::span<const report::ReadRow> rows) {
     std::string text;

@@ -101,6 +101,16 @@ test_day_20_plot_draws_from_the_files_alone() {
     says err.txt 'day-20-readbench.csv'
 }
 
+test_day_21_without_a_gpu_shows_the_record_and_the_cpu_beside_it() {
+    expect status "$(status_of day day21_kernel)" 0
+    if ! grep -q 'No GPU is measured' out.txt; then exit 4; fi # there is one
+    says out.txt 'Recorded, from'
+    says out.txt '32/8/64, 1 sequence: the recorded reads of a CPU beside the kernel'
+    says out.txt 'CPU: AMD EPYC, 2 CPUs, fp32, 1 thread, cold'
+    says out.txt 'streaming/kernel'
+    says out.txt 'GPU: NVIDIA H200, bf16, cold'
+}
+
 test_day_21_plot_draws_from_the_files_alone() {
     cp "$data"/day-21-cpu-cold-1.{csv,json} "$data"/day-21-kernel-h200.{csv,json} .
     expect status "$(status_of "$programs/day21_kernel/day21_plot" --data . --plots .)" 0
