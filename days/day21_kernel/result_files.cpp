@@ -115,7 +115,7 @@ report::Sidecar to_sidecar(const Options& options, const report::Provenance& pro
         add("kernel.host_best_us", to_us(cell.host.best_ns()));
         add("kernel.host_median_us", to_us(cell.host.median_ns()));
         for (const ReadResult& read : cell.reads) {
-            sidecar.samples.push_back({fmt::format("{} {}", read.read, cell_text(cell.cell)),
+            sidecar.samples.push_back({report::series_name(row_of(options, "", cell, read)),
                                        cell.cell.seq_len, read.role,
                                        samples_of_one_read(read.timing)});
         }

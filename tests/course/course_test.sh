@@ -31,7 +31,7 @@ make_day() { # make_day NAME SENTENCE
 }
 
 make_repo() { # three days; one of them draws a plot
-    mkdir -p "$repo" "$bin" "$etc/apt/sources.list.d"
+    mkdir -p "$repo/data" "$repo/days/replay" "$bin" "$etc/apt/sources.list.d"
     cp "$course" "$repo/course"
     make_day day16_gather "Rebuild the history."
     make_day day19_fused "Attend in place."
@@ -62,17 +62,18 @@ for name in "$@"; do
     esac
 done
 STUB
-    # Building a target makes its program, which prints where it runs and what it got, and exits with 7.
+    # Building targets makes their programs, which prints where it runs and what it got, and exits with 7.
     make_stub cmake <<'STUB'
 if [[ $1 == --version ]]; then echo "cmake version 3.25.1"; else echo "cmake speaks"; fi
-if [[ "$*" == *--target* ]]; then
-    for folder in days/*"${!#}" days/*/; do
-        program=build/cpu/${folder%/}/${!#}
+while [[ $# -gt 0 && $1 != --target ]]; do shift; done
+for target in "${@:2}"; do
+    for folder in days/*/; do
+        program=build/cpu/$folder$target
         mkdir -p "${program%/*}"
         printf '#!/bin/bash\necho "in $PWD"\nprintf "<%%s>\\n" "$@"\nexit 7\n' >"$program"
         chmod +x "$program"
     done
-fi
+done
 STUB
     make_stub ctest <<'STUB'
 while [[ $1 != --test-dir ]]; do shift; done
@@ -157,7 +158,7 @@ test_answers_an_unknown_word_in_one_line() {
     run_course strat day19
     expect_status 2
     expect_lines 1
-    expect "strat" "list run test plot doctor help"
+    expect "strat" "list run test plot replay doctor help"
 }
 
 test_answers_an_unknown_day_with_the_days() {
@@ -182,7 +183,7 @@ test_answers_an_ambiguous_day_with_the_choice() {
 test_shows_help_with_the_exit_statuses() {
     run_course help
     expect_status 0
-    expect "run DAY" "plot [DAY]" "3 something must be installed first"
+    expect "run DAY" "plot [DAY]" "replay DAY" "3 something must be installed first"
     [[ $output != *'set -e'* ]] || fail "wanted the comment alone"
 }
 
@@ -314,6 +315,44 @@ test_plots_day_20_by_default() {
     run_course plot
     expect_call "<--target> <day20_plot>"
     expect "\$ build/cpu/days/day20_readbench/day20_plot" "in $repo"
+}
+
+make_record() { # make_record DAY: a day with a plot and the record of a GPU
+    make_day "day$1_kernel" "A kernel."
+    touch "$repo/days/day$1_kernel/plot_main.cpp" "$repo/data/day-$1-kernel-h200.csv"
+}
+
+test_replays_the_record_of_a_day_and_draws_its_plot() {
+    make_record 21
+    run_course --dry-run replay day21
+    expect_status 0
+    expect "\$ cmake --build --preset cpu --target replay day21_plot"
+    expect_order "\$ build/cpu/days/replay/replay data/day-21-kernel-h200.csv" "\$ build/cpu/days/day21_kernel/day21_plot"
+}
+
+test_passes_arguments_of_replay_on_from_the_folder_of_the_learner() {
+    make_record 21
+    here=$scratch
+    run_course --dry-run replay 21 --cpu "my run.csv"
+    expect "\$ '$repo/build/cpu/days/replay/replay' '$repo/data/day-21-kernel-h200.csv' --cpu 'my run.csv'"
+}
+
+test_draws_no_plot_when_the_record_does_not_hold() {
+    make_record 21
+    run_course replay 21
+    expect_status 7
+    expect "<data/day-21-kernel-h200.csv>"
+    [[ $output != *"days/day21_kernel/day21_plot"* ]] || fail "wanted no plot"
+}
+
+test_says_that_a_day_has_no_record() {
+    run_course replay 20
+    expect_status 2
+    expect_lines 1
+    expect "day20_readbench has no record"
+    run_course replay
+    expect_status 2
+    expect_no_call "cmake <"
 }
 
 test_says_that_a_day_has_no_plot() {

@@ -126,4 +126,36 @@ test_day_21_plot_draws_from_the_files_alone() {
     expect "lines on stderr" "$(num_lines err.txt)" 1
 }
 
+# replay_record ARGS: the replay of a copy of the record, beside the CPU's record
+replay_record() { "$programs/replay/replay" day-21-kernel-h200.csv --cpu "$data/day-21-cpu-cold-1.csv" "$@"; }
+
+test_replay_computes_the_record_from_its_samples() {
+    cp "$data"/day-21-kernel-h200.{csv,json} .
+    expect status "$(status_of replay_record)" 0
+    says out.txt 'rows are what their samples say'
+    says out.txt '32/8/64, 1 sequence: NVIDIA H200, bf16; own machine: AMD EPYC, 2 CPUs, fp32'
+    says out.txt '  65536  read_stream'
+    says out.txt 'NVIDIA H200 · CUDA'
+}
+
+test_replay_names_the_figure_that_its_samples_do_not_give() {
+    cp "$data"/day-21-kernel-h200.{csv,json} .
+    sed -i '2s/,cold,32,8,64,1,16,uniform,16,NHD,[0-9.]*,/,cold,32,8,64,1,16,uniform,16,NHD,4.0,/' \
+        day-21-kernel-h200.csv
+    expect status "$(status_of replay_record)" 1
+    says err.txt 'replay: kernel 32/8/64 num_seqs 1, 16 tokens: best_us is 4 in the record'
+    expect "lines on stderr" "$(num_lines err.txt)" 1
+    rm day-21-kernel-h200.json
+    expect status "$(status_of replay_record)" 3
+    says err.txt 'day-21-kernel-h200.json'
+}
+
+test_replay_measures_this_machine_when_it_has_no_file() {
+    cp "$data"/day-21-kernel-h200.{csv,json} .
+    expect status "$(status_of "$programs/replay/replay" day-21-kernel-h200.csv --samples 40 --longest 64)" 0
+    says err.txt 'measuring 2 of 2: 64 tokens'
+    says out.txt 'own machine: '
+    expect status "$(status_of "$programs/replay/replay")" 2
+}
+
 "$2"

@@ -126,6 +126,11 @@ Sidecar sidecar_from_json(const Json& json) {
 
 }  // namespace
 
+std::string series_name(const ReadRow& row) {
+    return fmt::format("{} {}/{}/{} num_seqs {}", row.read, row.num_q_heads, row.num_kv_heads,
+                       row.head_dim, row.num_seqs);
+}
+
 std::filesystem::path sidecar_path(const std::filesystem::path& csv_path) {
     return std::filesystem::path(csv_path).replace_extension(".json");
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <nanoserve/report/provenance.hpp>
+#include <nanoserve/report/read_row.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -24,6 +25,10 @@ struct SampleSeries {
 
     bool operator==(const SampleSeries&) const = default;
 };
+
+/// The name of a row's series in a record of several shapes and batches: "kernel 32/8/64 num_seqs
+/// 8".
+[[nodiscard]] std::string series_name(const ReadRow& row);
 
 /// What goes into the file. Options and fitted scalars keep their order; each name may occur once.
 struct Sidecar {

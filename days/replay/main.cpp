@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// Replays the record of a GPU: its table anew from the raw samples, each row beside its ceiling and
+// beside this machine's own read, as a share of this machine's own read floor.
+#include "own_machine.hpp"
+
+#include <nanoserve/report/csv.hpp>
+#include <nanoserve/report/replay.hpp>
+#include <nanoserve/report/sidecar.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+using namespace nanoserve;
+using report::ReadRow;
+
+namespace {
+
+enum ExitStatus : int {
+    kFine = 0,
+    kFailed = 1,  ///< the record is not what its samples say, or this machine's run failed
+    kWrongUsage = 2,
+    kFilesFailed = 3,
+};
+
+struct Options {
+    std::filesystem::path record;
+    std::filesystem::path cpu;     ///< empty: measure
+    std::int64_t longest = 16384;  ///< tokens; longer histories take minutes on a CPU
+    replay::OwnRun run;
+};
+
+void add_flags(CLI::App& app, Options& options) {
+    app.add_option("record", options.record, "CSV of a GPU, with its sidecar beside it")
+        ->required();
+    app.add_option("--cpu", options.cpu,
+                   "CSV of a CPU run of Day 20 to set beside it (default: a short run now)");
+    app.add_option("--longest", options.longest, "longest history that the short run reads, tokens")
+        ->capture_default_str();
+    app.add_option("--samples", options.run.num_samples, "samples of each read in the short run")
+        ->check(CLI::Range(6, 100000))
+        ->capture_default_str();
+    app.footer(
+        "Exit status: 0 fine; 1 the record is not what its samples say, or the short run "
+        "failed; 2 wrong usage; 3 a file could not be read.");
+}
+
+std::vector<std::int64_t> histories_of(const std::vector<ReadRow>& rows, std::int64_t longest) {
+    std::set<std::int64_t> histories;
+    for (const ReadRow& row : rows) {
+        if (row.seq_len <= longest) {
+            histories.insert(row.seq_len);
+        }
+    }
+    return {histories.begin(), histories.end()};
+}
+
+std::vector<ReadRow> own_rows(Options options, const std::vector<ReadRow>& record) {
+    if (!options.cpu.empty()) {
+        return report::read_csv(options.cpu);
+    }
+    options.run.histories = histories_of(record, options.longest);
+    return replay::measure_own_machine(options.run);
+}
+
+struct Record {
+    std::vector<ReadRow> rows;
+    report::Sidecar sidecar;
+};
+
+Record read_record(const std::filesystem::path& csv) {
+    return {report::read_csv(csv), report::read_sidecar(report::sidecar_path(csv))};
+}
+
+void tell(const Options& options, const Record& record) {
+    const auto rows = report::rows_from_samples(record.rows, record.sidecar);
+    report::require_same_rows(record.rows, rows, record.sidecar);
+    const std::vector<ReadRow> own = own_rows(options, record.rows);
+    fmt::print("{}: all {} rows are what their samples say\n{}\n", options.record.string(),
+               rows.size(), report::plot_caption(record.sidecar.provenance));
+    fmt::print(
+        "share: of the GPU's measured ceiling, load_only_nhd; own: of the read floor of the "
+        "machine at hand,\nby its streaming read of one sequence of the same history\n");
+    fmt::print("{}", report::format_replay(rows, own));
+}
+
+int fail(ExitStatus status, const std::exception& error) {
+    fmt::print(stderr, "replay: {}\n", error.what());
+    return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    CLI::App app{"Computes the table of a GPU's record anew from its raw samples.", "replay"};
+    try {
+        add_flags(app, options);
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", app.help());
+        return kFine;
+    } catch (const CLI::ParseError& error) {
+        return fail(kWrongUsage, error);
+    }
+    Record record;
+    try {
+        record = read_record(options.record);
+    } catch (const std::exception& error) {
+        return fail(kFilesFailed, error);
+    }
+    try {
+        tell(options, record);
+        return kFine;
+    } catch (const std::exception& error) {
+        return fail(kFailed, error);
+    }
+}

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/bench/read_comparison.hpp>
+#include <nanoserve/model/attention_shape.hpp>
+#include <nanoserve/model/dtype.hpp>
+#include <nanoserve/report/file_error.hpp>
+#include <nanoserve/report/number_text.hpp>
+#include <nanoserve/report/replay.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nanoserve::report {
+namespace {
+
+constexpr const char* kNoValue = "–";
+
+std::string row_name(const ReadRow& row) {
+    return fmt::format("{}, {} tokens", series_name(row), row.seq_len);
+}
+
+// The samples of `read` in the cell of `row`; nullptr when there are none.
+const std::vector<double>* find_samples(const Sidecar& sidecar, ReadRow row,
+                                        const std::string& read) {
+    row.read = read;
+    const auto found = std::ranges::find_if(
+        sidecar.samples, [&, name = series_name(row)](const SampleSeries& series) {
+            return series.read == name && series.seq_len == row.seq_len;
+        });
+    return found == sidecar.samples.end() ? nullptr : &found->samples_ns;
+}
+
+const std::vector<double>& samples_of(const Sidecar& sidecar, const ReadRow& row) {
+    const std::vector<double>* samples = find_samples(sidecar, row, row.read);
+    if (samples == nullptr) {
+        throw FileError(fmt::format("the sidecar has no samples of {}", row_name(row)));
+    }
+    return *samples;
+}
+
+std::optional<double> to_us(std::optional<double> ns) {
+    return ns ? std::optional(*ns / 1e3) : std::nullopt;
+}
+
+void set_times(ReadRow& row, const ReadTiming& timing) {
+    row.best_us = to_us(timing.best_ns());
+    row.mean_us = to_us(timing.mean_ns());
+    row.median_us = to_us(timing.median_ns());
+    row.lo_us = to_us(timing.low_ns());
+    row.hi_us = to_us(timing.high_ns());
+    const AttentionShape shape{.num_q_heads = static_cast<std::int32_t>(row.num_q_heads),
+                               .num_kv_heads = static_cast<std::int32_t>(row.num_kv_heads),
+                               .head_dim = static_cast<std::int32_t>(row.head_dim)};
+    const auto bytes =
+        static_cast<double>(shape.kv_bytes(row.num_seqs * row.seq_len, parse_dtype(row.dtype)));
+    const auto best_ns = timing.best_ns();
+    row.gb_per_s = best_ns ? std::optional(bytes / *best_ns) : std::nullopt;  // bytes per ns
+}
+
+// Against the gather of the same cell, pair by pair.
+void set_comparison(ReadRow& row, const Sidecar& sidecar) {
+    row.speedup.reset();
+    row.verdict.clear();
+    const std::vector<double>* gather = find_samples(sidecar, row, "gather");
+    if (row.read == "kernel" && gather != nullptr) {
+        const ReadComparison comparison(*gather, samples_of(sidecar, row), 1);
+        row.speedup = comparison.speedup();
+        row.verdict = nanoserve::to_string(comparison.verdict());
+    }
+}
+
+// --- the record against its samples
+
+// Both sides add up n samples and divide twice, each in an order of its own: n + 2 roundings, each
+// by at most half an epsilon of the result, on either side.
+bool is_same(std::optional<double> a, std::optional<double> b, std::size_t num_samples) {
+    if (!a || !b) {
+        return a == b;
+    }
+    const double bound =
+        static_cast<double>(num_samples + 2) * std::numeric_limits<double>::epsilon();
+    return std::abs(*a - *b) <= bound * std::abs(*b);
+}
+
+std::string value_text(std::optional<double> value) {
+    return value ? exact_text(*value) : "empty";
+}
+
+[[noreturn]] void throw_difference(const ReadRow& row, std::string_view column,
+                                   const std::string& recorded, const std::string& recomputed) {
+    throw FileError(fmt::format("{}: {} is {} in the record, its samples say {}", row_name(row),
+                                column, recorded, recomputed));
+}
+
+void require_same_row(const ReadRow& recorded, const ReadRow& recomputed, std::size_t num_samples) {
+    for (const ReadRowColumn& column : read_row_columns()) {
+        if (const auto* member = std::get_if<std::optional<double> ReadRow::*>(&column.member);
+            member != nullptr && !is_same(recorded.**member, recomputed.**member, num_samples) &&
+            *member != &ReadRow::predicted_us && *member != &ReadRow::rel_err) {
+            throw_difference(recorded, column.name, value_text(recorded.**member),
+                             value_text(recomputed.**member));
+        }
+    }
+    if (recorded.verdict != recomputed.verdict) {
+        throw_difference(recorded, "verdict", '"' + recorded.verdict + '"',
+                         '"' + recomputed.verdict + '"');
+    }
+}
+
+// --- the table
+
+std::string time_text(std::optional<double> us) {
+    return us ? duration_text(*us) : kNoValue;
+}
+
+std::string share_text(const ReadRow& row) {
+    return row.best_us && row.floor_us ? digits_text(100 * *row.floor_us / *row.best_us) + " %"
+                                       : kNoValue;
+}
+
+std::string interval_text(const ReadRow& row) {
+    return row.lo_us && row.hi_us
+               ? fmt::format("{} to {}", duration_text(*row.lo_us), duration_text(*row.hi_us))
+               : kNoValue;
+}
+
+std::string own_share(const ReadRow& row, std::span<const ReadRow> own) {
+    const auto found = std::ranges::find_if(own, [&](const ReadRow& mine) {
+        return mine.read == "streaming" && mine.seq_len == row.seq_len;
+    });
+    return found == own.end() ? kNoValue : share_text(*found);
+}
+
+std::string line_of(std::string_view history, std::string_view read, std::string_view best,
+                    std::string_view median, std::string_view interval, std::string_view share,
+                    std::string_view own) {
+    return fmt::format("{:>7}  {:<13} {:>8} {:>8} {:>20} {:>8}  {:>8}\n", history, read, best,
+                       median, interval, share, own);
+}
+
+std::string heading_of(const ReadRow& row, std::span<const ReadRow> own) {
+    return fmt::format("\n{}/{}/{}, {} sequence{}: {}, {}; own machine: {}\n", row.num_q_heads,
+                       row.num_kv_heads, row.head_dim, row.num_seqs, row.num_seqs == 1 ? "" : "s",
+                       row.machine, row.dtype,
+                       own.empty()
+                           ? "not measured"
+                           : fmt::format("{}, {}", own.front().machine, own.front().dtype)) +
+           line_of("history", "read", "best", "median", "5 % to 95 %", "share", "own");
+}
+
+bool same_batch(const ReadRow& a, const ReadRow& b) {
+    return a.num_q_heads == b.num_q_heads && a.num_kv_heads == b.num_kv_heads &&
+           a.head_dim == b.head_dim && a.num_seqs == b.num_seqs;
+}
+
+}  // namespace
+
+std::vector<ReadRow> rows_from_samples(std::span<const ReadRow> rows, const Sidecar& sidecar) {
+    std::vector<ReadRow> computed(rows.begin(), rows.end());
+    for (ReadRow& row : computed) {
+        set_times(row, ReadTiming(samples_of(sidecar, row)));
+        const std::vector<double>* ceiling = find_samples(sidecar, row, "load_only_nhd");
+        row.floor_us = ceiling ? to_us(ReadTiming(*ceiling).best_ns()) : std::nullopt;
+        set_comparison(row, sidecar);
+    }
+    return computed;
+}
+
+void require_same_rows(std::span<const ReadRow> recorded, std::span<const ReadRow> recomputed,
+                       const Sidecar& sidecar) {
+    for (std::size_t i = 0; i < recorded.size(); ++i) {
+        require_same_row(recorded[i], recomputed[i], samples_of(sidecar, recorded[i]).size());
+    }
+}
+
+std::string format_replay(std::span<const ReadRow> rows, std::span<const ReadRow> own) {
+    std::string text;
+    const ReadRow* before = nullptr;
+    for (const ReadRow& row : rows) {
+        text += before == nullptr || !same_batch(*before, row) ? heading_of(row, own) : "";
+        before = &row;
+        text += line_of(std::to_string(row.seq_len), row.read, time_text(row.best_us),
+                        time_text(row.median_us), interval_text(row), share_text(row),
+                        own_share(row, own));
+    }
+    return text;
+}
+
+}  // namespace nanoserve::report

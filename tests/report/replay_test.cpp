@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/report/file_error.hpp>
+#include <nanoserve/report/replay.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <report/sample_rows.hpp>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace nanoserve::report;
+using namespace nanoserve::report::testing;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using Catch::Matchers::WithinRel;
+
+namespace {
+
+ReadRow gpu_row(const std::string& read, const std::string& verdict = "") {
+    ReadRow row = sample_row(read, 16, 0, verdict);
+    row.machine = "NVIDIA H200";
+    row.dtype = "bf16";
+    row.threads.reset();
+    row.num_seqs = 8;
+    return row;
+}
+
+struct Record {
+    std::vector<ReadRow> rows;
+    Sidecar sidecar;
+};
+
+// Of each read ten samples: 1, 2, ... 10 times so many nanoseconds.
+Record record() {
+    Record record;
+    const auto add = [&](const std::string& read, double ns) {
+        record.rows.push_back(gpu_row(read));
+        SampleSeries series{series_name(record.rows.back()), 16, "alone", {}};
+        for (int i = 1; i <= 10; ++i) {
+            series.samples_ns.push_back(i * ns);
+        }
+        record.sidecar.samples.push_back(series);
+    };
+    add("kernel", 2000);
+    add("gather", 4000);
+    add("load_only_nhd", 1000);
+    record.rows = rows_from_samples(record.rows, record.sidecar);
+    return record;
+}
+
+}  // namespace
+
+TEST_CASE("a series is named by read, shape and batch", "[report][pure]") {
+    CHECK(series_name(gpu_row("kernel")) == "kernel 32/8/64 num_seqs 8");
+}
+
+TEST_CASE("a row is computed from its raw samples alone", "[report][pure]") {
+    const ReadRow kernel = record().rows[0];
+    CHECK(kernel.best_us == 2.0);
+    CHECK_THAT(*kernel.mean_us, WithinRel(11.0, 1e-12));
+    CHECK_THAT(*kernel.median_us, WithinRel(11.0, 1e-12));
+    CHECK(kernel.lo_us == 2.0);
+    CHECK(kernel.hi_us == 20.0);
+    CHECK(kernel.floor_us == 1.0);
+    CHECK(kernel.speedup == 2.0);
+    CHECK(kernel.verdict == "faster");
+    // 8 sequences of 16 tokens: K and V, 8 heads of 64 elements of 2 bytes.
+    CHECK_THAT(*kernel.gb_per_s, WithinRel(8 * 16 * 2 * 8 * 64 * 2 / 2000.0, 1e-12));
+    CHECK(!record().rows[1].speedup);
+    CHECK(record().rows[1].verdict.empty());
+}
+
+TEST_CASE("a record that agrees with its samples passes, also when rounded otherwise",
+          "[report][pure]") {
+    const Record made = record();
+    std::vector<ReadRow> recorded = made.rows;
+    recorded[0].mean_us = *recorded[0].mean_us * (1 + std::numeric_limits<double>::epsilon());
+    recorded[0].predicted_us = 7;  // nothing that samples could tell
+    CHECK_NOTHROW(require_same_rows(recorded, made.rows, made.sidecar));
+}
+
+TEST_CASE("a figure that its samples do not give is named", "[report][pure]") {
+    const Record made = record();
+    std::vector<ReadRow> recorded = made.rows;
+    const std::string column = GENERATE("best_us", "median_us", "hi_us", "verdict");
+    if (column == "best_us") {
+        recorded[1].best_us = 4.1;
+    } else if (column == "median_us") {
+        recorded[1].median_us = 22.001;
+    } else if (column == "hi_us") {
+        recorded[1].hi_us.reset();
+    } else {
+        recorded[1].verdict = "slower";
+    }
+    CHECK_THROWS_MATCHES(
+        require_same_rows(recorded, made.rows, made.sidecar), FileError,
+        MessageMatches(ContainsSubstring("gather 32/8/64 num_seqs 8, 16 tokens: " + column)));
+}
+
+TEST_CASE("a row without samples is named", "[report][pure]") {
+    Record made = record();
+    made.sidecar.samples.erase(made.sidecar.samples.begin());
+    CHECK_THROWS_MATCHES(
+        rows_from_samples(made.rows, made.sidecar), FileError,
+        MessageMatches(ContainsSubstring("no samples of kernel 32/8/64 num_seqs 8, 16 tokens")));
+}
+
+TEST_CASE("the replay shows each row's share of its ceiling, and the own machine's",
+          "[report][pure]") {
+    std::vector<ReadRow> own = {sample_row("streaming", 16, 5), sample_row("streaming", 64, 5)};
+    own[0].floor_us = 4;
+    const std::string text = format_replay(record().rows, own);
+    CHECK_THAT(text, ContainsSubstring("32/8/64, 8 sequences: NVIDIA H200, bf16") &&
+                         ContainsSubstring("AMD EPYC, 2 CPUs"));
+    CHECK_THAT(text, ContainsSubstring("16  kernel") && ContainsSubstring("2.00 µs") &&
+                         ContainsSubstring("2.00 µs to 20.0 µs") && ContainsSubstring("50.0 %") &&
+                         ContainsSubstring("80.0 %\n"));
+    CHECK_THAT(format_replay(record().rows, {}), ContainsSubstring("–\n"));
+}
