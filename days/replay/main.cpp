@@ -5,6 +5,7 @@
 #include "own_machine.hpp"
 
 #include <nanoserve/report/csv.hpp>
+#include <nanoserve/report/plot/plot_share.hpp>
 #include <nanoserve/report/replay.hpp>
 #include <nanoserve/report/sidecar.hpp>
 
@@ -16,7 +17,7 @@
 #include <exception>
 #include <filesystem>
 #include <set>
-#include <stdexcept>
+#include <string>
 #include <vector>
 
 using namespace nanoserve;
@@ -29,12 +30,14 @@ enum ExitStatus : int {
     kFailed = 1,  ///< the record is not what its samples say, or this machine's run failed
     kWrongUsage = 2,
     kFilesFailed = 3,
+    kPlotFailed = 4,
 };
 
 struct Options {
     std::filesystem::path record;
     std::filesystem::path cpu;     ///< empty: measure
     std::int64_t longest = 16384;  ///< tokens; longer histories take minutes on a CPU
+    std::filesystem::path plots;   ///< empty: no picture
     replay::OwnRun run;
 };
 
@@ -48,9 +51,11 @@ void add_flags(CLI::App& app, Options& options) {
     app.add_option("--samples", options.run.num_samples, "samples of each read in the short run")
         ->check(CLI::Range(6, 100000))
         ->capture_default_str();
+    app.add_option("--plots", options.plots,
+                   "folder that gets a picture of the shares (default: none is drawn)");
     app.footer(
         "Exit status: 0 fine; 1 the record is not what its samples say, or the short run "
-        "failed; 2 wrong usage; 3 a file could not be read.");
+        "failed; 2 wrong usage; 3 a file could not be read; 4 the picture could not be drawn.");
 }
 
 std::vector<std::int64_t> histories_of(const std::vector<ReadRow>& rows, std::int64_t longest) {
@@ -63,9 +68,13 @@ std::vector<std::int64_t> histories_of(const std::vector<ReadRow>& rows, std::in
     return {histories.begin(), histories.end()};
 }
 
-std::vector<ReadRow> own_rows(Options options, const std::vector<ReadRow>& record) {
+std::string source_of(const std::filesystem::path& csv) {
+    return report::plot_caption(report::read_sidecar(report::sidecar_path(csv)).provenance);
+}
+
+replay::OwnRows own_rows(Options options, const std::vector<ReadRow>& record) {
     if (!options.cpu.empty()) {
-        return report::read_csv(options.cpu);
+        return {report::read_csv(options.cpu), source_of(options.cpu)};
     }
     options.run.histories = histories_of(record, options.longest);
     return replay::measure_own_machine(options.run);
@@ -80,16 +89,29 @@ Record read_record(const std::filesystem::path& csv) {
     return {report::read_csv(csv), report::read_sidecar(report::sidecar_path(csv))};
 }
 
+void draw(const Options& options, const Record& record, const replay::OwnRows& own) {
+    const std::filesystem::path stem = options.plots / (options.record.stem().string() + "-replay");
+    report::plot_share(
+        record.rows, own.rows, stem,
+        {"Share: time of the limit over time of the read, the fastest sample of "
+         "each. Limit: load-only on the GPU, read floor on the CPU.",
+         "CPU: " + own.source, "GPU: " + report::plot_caption(record.sidecar.provenance)});
+    fmt::print("\ndrew {}.png and .svg\n", stem.string());
+}
+
 void tell(const Options& options, const Record& record) {
     const auto rows = report::rows_from_samples(record.rows, record.sidecar);
     report::require_same_rows(record.rows, rows, record.sidecar);
-    const std::vector<ReadRow> own = own_rows(options, record.rows);
+    const replay::OwnRows own = own_rows(options, record.rows);
     fmt::print("{}: all {} rows are what their samples say\n{}\n", options.record.string(),
                rows.size(), report::plot_caption(record.sidecar.provenance));
     fmt::print(
         "share: of the GPU's measured ceiling, load_only_nhd; own: of the read floor of the "
         "machine at hand,\nby its streaming read of one sequence of the same history\n");
-    fmt::print("{}", report::format_replay(rows, own));
+    fmt::print("{}", report::format_replay(rows, own.rows));
+    if (!options.plots.empty()) {
+        draw(options, record, own);
+    }
 }
 
 int fail(ExitStatus status, const std::exception& error) {
@@ -120,6 +142,8 @@ int main(int argc, char** argv) {
     try {
         tell(options, record);
         return kFine;
+    } catch (const report::PlotError& error) {
+        return fail(kPlotFailed, error);
     } catch (const std::exception& error) {
         return fail(kFailed, error);
     }

@@ -14,7 +14,7 @@
 
 namespace nanoserve::replay {
 
-std::vector<report::ReadRow> measure_own_machine(const OwnRun& run) {
+OwnRows measure_own_machine(const OwnRun& run) {
     day20::Options options;
     options.histories = run.histories;
     options.reads = {"streaming"};
@@ -28,7 +28,8 @@ std::vector<report::ReadRow> measure_own_machine(const OwnRun& run) {
         points.push_back(day20::measure(options, seq_len));
     }
     const auto provenance = report::collect_provenance(to_string(options.instruction_set));
-    return day20::to_rows(options, report::machine_name(provenance), points);
+    return {day20::to_rows(options, report::machine_name(provenance), points),
+            report::plot_caption(provenance)};
 }
 
 }  // namespace nanoserve::replay

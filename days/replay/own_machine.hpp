@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace nanoserve::replay {
@@ -19,9 +20,15 @@ struct OwnRun {
     std::size_t num_samples = 40;
 };
 
+/// The rows of a CPU and where they come from, in one line.
+struct OwnRows {
+    std::vector<report::ReadRow> rows;
+    std::string source;
+};
+
 /// A short run of Day 20's measurement, outputs checked; tells on stderr what it is at. The rows of
 /// "streaming" hold the read floor beside the time. Throws std::runtime_error when an output is
 /// wrong or a read beats its floor.
-[[nodiscard]] std::vector<report::ReadRow> measure_own_machine(const OwnRun& run);
+[[nodiscard]] OwnRows measure_own_machine(const OwnRun& run);
 
 }  // namespace nanoserve::replay

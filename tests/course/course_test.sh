@@ -327,14 +327,14 @@ test_replays_the_record_of_a_day_and_draws_its_plot() {
     run_course --dry-run replay day21
     expect_status 0
     expect "\$ cmake --build --preset cpu --target replay day21_plot"
-    expect_order "\$ build/cpu/days/replay/replay data/day-21-kernel-h200.csv" "\$ build/cpu/days/day21_kernel/day21_plot"
+    expect_order "\$ build/cpu/days/replay/replay data/day-21-kernel-h200.csv --plots build/cpu" "\$ build/cpu/days/day21_kernel/day21_plot"
 }
 
 test_passes_arguments_of_replay_on_from_the_folder_of_the_learner() {
     make_record 21
     here=$scratch
     run_course --dry-run replay 21 --cpu "my run.csv"
-    expect "\$ '$repo/build/cpu/days/replay/replay' '$repo/data/day-21-kernel-h200.csv' --cpu 'my run.csv'"
+    expect "\$ '$repo/build/cpu/days/replay/replay' '$repo/data/day-21-kernel-h200.csv' --plots '$repo/build/cpu' --cpu 'my run.csv'"
 }
 
 test_draws_no_plot_when_the_record_does_not_hold() {

@@ -136,6 +136,11 @@ test_replay_computes_the_record_from_its_samples() {
     says out.txt '32/8/64, 1 sequence: NVIDIA H200, bf16; own machine: AMD EPYC, 2 CPUs, fp32'
     says out.txt '  65536  read_stream'
     says out.txt 'NVIDIA H200 · CUDA'
+    [[ ! -e day-21-kernel-h200-replay.png ]]
+    expect status "$(status_of replay_record --plots .)" 0
+    says out.txt 'drew ./day-21-kernel-h200-replay.png and .svg'
+    says day-21-kernel-h200-replay.svg 'own streaming read'
+    [[ -s day-21-kernel-h200-replay.png ]]
 }
 
 test_replay_names_the_figure_that_its_samples_do_not_give() {

@@ -85,4 +85,18 @@ std::vector<PixelPoint> curve_obstacles(const ChartFrame& frame,
     return obstacles;
 }
 
+std::vector<PixelPoint> name_places(const ChartFrame& frame, std::span<const PixelPoint> ends) {
+    constexpr double kLine = 22;
+    constexpr double kToTheRight = 24;
+    std::vector<double> wanted;
+    for (const PixelPoint end : ends) {
+        wanted.push_back(end.y);
+    }
+    std::vector<PixelPoint> places;
+    for (const double y : spread_out(wanted, kLine, frame.box.bottom + kLine / 2, frame.box.top)) {
+        places.push_back({frame.box.right + kToTheRight, y});
+    }
+    return places;
+}
+
 }  // namespace nanoserve::report

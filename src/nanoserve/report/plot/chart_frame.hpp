@@ -58,4 +58,16 @@ struct ChartFrame {
                                                       std::span<const CostAtHistory> points,
                                                       double us_per_unit);
 
+/// The name of a curve with its last value, to the right of its end.
+struct CurveName {
+    std::string text;
+    PixelPoint end;  ///< where the curve ends
+    PixelPoint at;   ///< where the text begins, at half its height
+};
+
+/// Places for texts of 13 points that belong to `ends`: one column to the right of the chart, each
+/// as near to its end as the others leave room for.
+[[nodiscard]] std::vector<PixelPoint> name_places(const ChartFrame& frame,
+                                                  std::span<const PixelPoint> ends);
+
 }  // namespace nanoserve::report

@@ -105,4 +105,11 @@ void write_axes(GnuplotScript& script, const ChartFrame& frame, std::string_view
                  "center", 90);
 }
 
+void write_name(GnuplotScript& script, const CurveName& name, std::string_view colour,
+                bool is_bold) {
+    script.label(is_bold ? gnuplot_bold(name.text) : gnuplot_label(name.text), name.at, 13, colour);
+    script.line({name.end.x + 9, name.end.y}, {name.at.x - 4, name.at.y},
+                fmt::format("nohead lw 0.8 lc rgb '{}'", kGuideColour));
+}
+
 }  // namespace nanoserve::report

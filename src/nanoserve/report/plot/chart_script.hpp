@@ -35,4 +35,8 @@ void write_plot(GnuplotScript& script, std::span<const std::string> elements);
 /// Margins, ranges, ticks and grid of a chart, and the titles of its axes.
 void write_axes(GnuplotScript& script, const ChartFrame& frame, std::string_view cost_title);
 
+/// A name in its place, tied to the end of its curve by a thin line.
+void write_name(GnuplotScript& script, const CurveName& name, std::string_view colour,
+                bool is_bold = false);
+
 }  // namespace nanoserve::report

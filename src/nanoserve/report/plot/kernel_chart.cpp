@@ -14,8 +14,6 @@
 namespace nanoserve::report {
 namespace {
 
-constexpr double kNameGap = 22;  // a line of 13 points
-
 std::vector<double> histories(std::span<const NamedCurve> curves) {
     std::set<std::int64_t> distinct;
     for (const NamedCurve& curve : curves) {
@@ -63,27 +61,24 @@ void set_gap(KernelChart& chart) {
     }
 }
 
-// One column to the right of the chart, the gap's number among the names.
+// The gap's number stands among the names.
 void place_names(KernelChart& chart) {
-    std::vector<double> wanted;
+    std::vector<PixelPoint> ends;
     for (const NamedCurve& curve : chart.curves) {
-        wanted.push_back(marker_pixel(chart, curve.points.back(), 1).y);
+        ends.push_back(marker_pixel(chart, curve.points.back(), 1));
     }
     if (chart.gap) {
-        wanted.push_back(std::midpoint(chart.gap->from.y, chart.gap->to.y));
+        ends.push_back({chart.gap->from.x, std::midpoint(chart.gap->from.y, chart.gap->to.y)});
     }
-    const std::vector<double> given =
-        spread_out(wanted, kNameGap, chart.box.bottom + kNameGap / 2, chart.box.top);
-    const double left = chart.box.right + 24;
+    const std::vector<PixelPoint> places = name_places(chart, ends);
     for (std::size_t i = 0; i < chart.curves.size(); ++i) {
         const NamedCurve& curve = chart.curves[i];
-        const CostAtHistory& last = curve.points.back();
-        chart.names.push_back({fmt::format("{} {}", curve.name, duration_text(last.best_us)),
-                               marker_pixel(chart, last, 1),
-                               {left, given[i]}});
+        chart.names.push_back(
+            {fmt::format("{} {}", curve.name, duration_text(curve.points.back().best_us)), ends[i],
+             places[i]});
     }
     if (chart.gap) {
-        chart.gap->text_at = {left, given.back()};
+        chart.gap->text_at = places.back();
     }
 }
 

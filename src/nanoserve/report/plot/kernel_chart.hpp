@@ -13,13 +13,6 @@
 
 namespace nanoserve::report {
 
-/// The name of a curve with its last value, to the right of its end.
-struct CurveName {
-    std::string text;
-    PixelPoint end;  ///< where the curve ends
-    PixelPoint at;   ///< where the text begins, at half its height
-};
-
 /// A number beside a marker of the kernel.
 struct ValueText {
     std::string text;

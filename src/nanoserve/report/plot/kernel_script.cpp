@@ -24,19 +24,6 @@ void write_data(GnuplotScript& script, const KernelPicture& picture) {
     }
 }
 
-// A name that had to move is tied to the end of its curve.
-void write_names(GnuplotScript& script, const KernelChart& chart) {
-    for (std::size_t i = 0; i < chart.names.size(); ++i) {
-        const CurveName& name = chart.names[i];
-        const NamedCurve& curve = chart.curves[i];
-        const bool is_kernel = curve.name == kKernelName;
-        script.label(is_kernel ? gnuplot_bold(name.text) : gnuplot_label(name.text), name.at, 13,
-                     curve.style.colour);
-        script.line({name.end.x + 9, name.end.y}, {name.at.x - 4, name.at.y},
-                    fmt::format("nohead lw 0.8 lc rgb '{}'", kGuideColour));
-    }
-}
-
 void write_gap(GnuplotScript& script, const KernelChart& chart) {
     const CeilingGap& gap = *chart.gap;
     const char* colour = chart.curves.back().style.colour;
@@ -49,7 +36,10 @@ void write_texts(GnuplotScript& script, const KernelChart& chart) {
     script.label(gnuplot_bold(chart.heading), {chart.box.left - 77, chart.box.top + 58}, 16, kInk);
     script.label(gnuplot_label(chart.remark), {chart.box.left - 77, chart.box.top + 30}, 13,
                  kMuted);
-    write_names(script, chart);
+    for (std::size_t i = 0; i < chart.names.size(); ++i) {
+        const NamedCurve& curve = chart.curves[i];
+        write_name(script, chart.names[i], curve.style.colour, curve.name == kKernelName);
+    }
     for (const ValueText& value : chart.values) {
         script.label(gnuplot_label(value.text), value.centre, 13, chart.curves.back().style.colour,
                      "center");
