@@ -169,6 +169,16 @@ TEST_CASE("a CPU read that is missing is named, too", "[report][pure]") {
         MessageMatches(ContainsSubstring("no CPU row of the read \"" + read + "\" for 32/8/64")));
 }
 
+TEST_CASE("a picture without a CPU is refused", "[report][pure]") {
+    KernelRows rows = sample();
+    for (ReadRow& row : rows.cpu) {
+        row.num_seqs = 2;
+    }
+    CHECK_THROWS_MATCHES(
+        kernel_picture(rows, {}), std::invalid_argument,
+        MessageMatches(ContainsSubstring("no CPU row for 32/8/64 and 1 or 64 sequences")));
+}
+
 TEST_CASE("the kernel and its ceiling need a history in common", "[report][pure]") {
     KernelRows rows = sample();
     std::erase_if(rows.gpu, [](const ReadRow& row) {

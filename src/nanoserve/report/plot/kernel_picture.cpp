@@ -5,7 +5,10 @@
 #include <nanoserve/report/plot/paged_read_finding.hpp>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 namespace nanoserve::report {
@@ -15,6 +18,17 @@ constexpr PixelBox kBoxes[] = {{134, 606, 170, 744}, {928, 1400, 170, 744}};
 
 std::string sequences(std::int64_t num_seqs) {
     return fmt::format("{} sequence{}", num_seqs, num_seqs == 1 ? "" : "s");
+}
+
+void require_cpu(const KernelRows& rows) {
+    const bool is_there = std::ranges::any_of(rows.num_seqs, [&](std::int64_t num_seqs) {
+        return !rows_of(rows.cpu, rows.shape, num_seqs).empty();
+    });
+    if (!is_there) {
+        throw std::invalid_argument(fmt::format(
+            "no CPU row for {}/{}/{} and {} sequences", rows.shape.num_q_heads,
+            rows.shape.num_kv_heads, rows.shape.head_dim, fmt::join(rows.num_seqs, " or ")));
+    }
 }
 
 std::string title_of(const KernelPicture& picture, const std::vector<std::int64_t>& num_seqs) {
@@ -38,6 +52,7 @@ KernelPicture kernel_picture(const KernelRows& rows, const std::vector<std::stri
         throw std::invalid_argument(
             fmt::format("a picture has 1 or 2 batches, not {}", rows.num_seqs.size()));
     }
+    require_cpu(rows);
     std::vector<std::vector<NamedCurve>> batches;
     std::vector<NamedCurve> all;
     for (const std::int64_t num_seqs : rows.num_seqs) {
