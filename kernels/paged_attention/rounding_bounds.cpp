@@ -79,7 +79,7 @@ double stored(double bound, double largest, DType dtype) {
         case DType::fp16:
             return bound + 0x1p-11 * (largest + bound) + 0x1p-25;
         case DType::bf16:
-            return bound + 0x1p-9 * (largest + bound);
+            return bound + 0x1p-8 * (largest + bound);
         case DType::fp32:
             break;
     }

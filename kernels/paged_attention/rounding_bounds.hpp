@@ -37,7 +37,7 @@ struct RoundingBounds {
 /// max
 /// @endcode
 /// with exp(x) - 1 in place of x where products of factors 1 + u are meant. A 16-bit output adds
-/// half a step of itself, 2^-11 (fp16) or 2^-9 (bf16), and fp16 half its smallest step, 2^-25. What
+/// half a step of itself, 2^-11 (fp16) or 2^-8 (bf16), and fp16 half its smallest step, 2^-25. What
 /// underflows is less than n 2^-126 of a sum that is at least 1. Holds while scores and sums are
 /// finite in fp32, with or without fused multiply-adds.
 ///

@@ -467,6 +467,18 @@ TEST_CASE("streaming_read refuses an impossible number of splits", "[attention]"
     }
 }
 
+// 1 + 2^-8 lies midway between two bf16 numbers, 1 + 2^-11 between two fp16 numbers.
+TEST_CASE("the bound holds where an output is rounded by half a step", "[attention]") {
+    const DType io_dtype = GENERATE(DType::bf16, DType::fp16);
+    PagedCase test({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 16},
+                    .seq_lens = {1},
+                    .io_dtype = io_dtype});
+    test.set_row(false, test.tables().block_tables[0], 0, 0,
+                 1.0f + (io_dtype == DType::bf16 ? 0x1p-8f : 0x1p-11f));
+    check_two_pass_reads(test, nanoserve::attention_oracle(test.params()));
+    check_streaming(test, nanoserve::attention_oracle(test.params()));
+}
+
 TEST_CASE("the rounding bound of a small case is a few units in the last place", "[attention]") {
     // One token: ds = (16/16 + 6) u S, and 2 (ds + 6u) + (1 + 1/64 + 1/16 + 1/1024 + 6) u, with S =
     // 2 and max |v| = 3.

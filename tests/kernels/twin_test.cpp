@@ -350,6 +350,17 @@ TEST_CASE("the picture shows what each query head and each group read", "[kernel
           "                V .... 22.. .... 2222 ....\n");
 }
 
+TEST_CASE("the rounding bounds hold where an output is rounded by half a step", "[kernels]") {
+    PagedCase test({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 16},
+                    .seq_lens = {1},
+                    .io_dtype = DType::bf16});
+    // Midway between two bf16 numbers.
+    test.set_row(false, test.tables().block_tables[0], 0, 0, 1.0f + 0x1p-8f);
+    const PagedAttentionParams params = test.params();
+    (void)nanoserve::paged_attention_twin(params);
+    require_close(params.out, params.lse, params);
+}
+
 TEST_CASE("the rounding bounds of one token are a few units in the last place", "[kernels]") {
     // n = T = 1, R = 0: ds = (1 + 36) u S with S = 2, e = ds + 17 u, and max |v| = 3.
     PagedCase test({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 16},

@@ -44,7 +44,7 @@ HalfStep half_step_of(DType dtype) {
         case DType::fp16:
             return {0x1p-11, 0x1p-25};
         case DType::bf16:
-            return {0x1p-9, 0.0};
+            return {0x1p-8, 0.0};
         case DType::fp32:
             break;
     }

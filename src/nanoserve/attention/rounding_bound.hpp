@@ -21,7 +21,7 @@ namespace nanoserve {
 /// |out - oracle| <= max |v| * (2 (ds + 6u) + (min(len, 64) + len/64 + min(len/16, 64) + len/1024 +
 /// 6) u)
 /// @endcode
-/// A 16-bit output adds half a step of itself, 2^-11 (fp16) or 2^-9 (bf16), and fp16 half its
+/// A 16-bit output adds half a step of itself, 2^-11 (fp16) or 2^-8 (bf16), and fp16 half its
 /// smallest step, 2^-25. Holds while scores and sums are finite in fp32.
 ///
 /// @return the bound, 0 for a batch without tokens
