@@ -72,27 +72,37 @@ void StreamWork::begin(const AttentionShape& shape, Share kv_heads, const void* 
     const std::int64_t num_tiles = num_kv_heads * tiles_in_group(shape.group_size());
     const std::int64_t num_slots = num_tiles * kStreamHeads;
     chunks_.resize(std::max(chunks_.size(), static_cast<std::size_t>(num_tiles)));
-    float* q_slots = q_.reserve(num_slots * head_dim);
     heads_ = {.num_kv_heads = num_kv_heads,
               .group_size = shape.group_size(),
               .head_dim = head_dim,
               .sm_scale = sm_scale,
-              .q = q_slots,
+              .q = query_slots(q, dtype, num_slots),
               .chunk = chunks_.data(),
               .max = max_.reserve(num_slots),
               .sum = sum_.reserve(num_slots),
               .out = out_.reserve(num_slots * head_dim)};
     std::fill_n(heads_.max, num_slots, -std::numeric_limits<float>::infinity());
     std::fill_n(heads_.sum, num_slots, 0.0f);
-    if (shape.group_size() % kStreamHeads != 0) {
-        std::fill_n(q_slots, num_slots * head_dim, 0.0f);  // the unused heads of the last tile
+}
+
+const float* StreamWork::query_slots(const void* q, DType dtype, std::int64_t num_slots) {
+    const std::int64_t head_dim = shape_.head_dim;
+    const bool has_unused_slots = shape_.group_size() % kStreamHeads != 0;
+    if (dtype == DType::fp32 && order_.group == 1 && !has_unused_slots) {
+        return static_cast<const float*>(q) +
+               kv_heads_.begin * shape_.group_size() * head_dim;  // it is in order already
+    }
+    float* slots = q_.reserve(num_slots * head_dim);
+    if (has_unused_slots) {
+        std::fill_n(slots, num_slots * head_dim, 0.0f);
     }
     visit_dtype(dtype, [&]<class T>() {
         for_each_head([&](std::int64_t slot, std::int64_t q_head) {
-            load_row(static_cast<const T*>(q) + q_head * head_dim, head_dim, order,
-                     q_slots + slot * head_dim);
+            load_row(static_cast<const T*>(q) + q_head * head_dim, head_dim, order_,
+                     slots + slot * head_dim);
         });
     });
+    return slots;
 }
 
 void StreamWork::write_output(void* out, DType dtype, float* lse) const {

@@ -36,6 +36,10 @@ class StreamWork {
     template <class Action>
     void for_each_head(Action action) const;
 
+    // The query heads, [num_slots, head_dim], in the order of the slots and of the steps: the
+    // caller's own where that is it.
+    const float* query_slots(const void* q, DType dtype, std::int64_t num_slots);
+
     AttentionShape shape_;
     Share kv_heads_;
     ElementOrder order_;
