@@ -16,11 +16,11 @@
 
 namespace nanoserve::testing {
 
-/// Requires that `out` and `lse`, made from `params`, are the oracle's within what rounding
-/// explains. All pointers are host pointers.
-inline void require_close(const void* out, const float* lse, const PagedAttentionParams& params) {
+/// Requires that `out` and `lse`, made from `params`, are the oracle's within `bounds`. All
+/// pointers are host pointers.
+inline void require_within(const void* out, const float* lse, const PagedAttentionParams& params,
+                           const RoundingBounds& bounds) {
     const OracleResult oracle = attention_oracle(params);
-    const RoundingBounds bounds = paged_attention_rounding_bounds(params);
     for (std::size_t i = 0; i < oracle.out.size(); ++i) {
         const double element =
             detail::element_at(out, params.io_dtype, static_cast<std::int64_t>(i));
@@ -38,6 +38,11 @@ inline void require_close(const void* out, const float* lse, const PagedAttentio
         }
     }
     REQUIRE(!oracle.lse.empty());
+}
+
+/// The same within what rounding explains of paged_attention and its twin.
+inline void require_close(const void* out, const float* lse, const PagedAttentionParams& params) {
+    require_within(out, lse, params, paged_attention_rounding_bounds(params));
 }
 
 /// The tables without the used entries that lie outside the pool, and without their tokens.

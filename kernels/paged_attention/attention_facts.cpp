@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/attention/detail/element_at.hpp>
+
+#include <kernels/paged_attention/attention_facts.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace nanoserve {
+
+AttentionFacts attention_facts(const PagedAttentionParams& p, std::int64_t seq, std::int64_t head) {
+    const std::int64_t head_dim = p.kv.layout.head_dim;
+    const std::int64_t kv_head = head / p.shape().group_size();
+    const double sm_scale = effective_sm_scale(p.sm_scale, p.kv.layout.head_dim);
+    AttentionFacts facts;
+    for (std::int64_t t = 0; t < p.seq_lens[seq]; ++t) {
+        double score = 0.0;
+        double products = 0.0;
+        for (std::int64_t d = 0; d < head_dim; ++d) {
+            const double product = detail::q_element(p, seq, head, d) *
+                                   detail::pool_element(p.kv.k_cache, p, seq, t, kv_head, d);
+            score += product;
+            products += std::abs(product);
+            facts.v = std::max(facts.v,
+                               std::abs(detail::pool_element(p.kv.v_cache, p, seq, t, kv_head, d)));
+        }
+        facts.scores.push_back(sm_scale * score);
+        facts.products = std::max(facts.products, std::abs(sm_scale) * products);
+    }
+    return facts;
+}
+
+double bound_when_stored(double bound, double largest, DType dtype) {
+    switch (dtype) {
+        case DType::fp16:
+            return bound + 0x1p-11 * (largest + bound) + 0x1p-25;
+        case DType::bf16:
+            return bound + 0x1p-8 * (largest + bound);
+        case DType::fp32:
+            break;
+    }
+    return bound;
+}
+
+}  // namespace nanoserve

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanoserve/attention/paged_attention_params.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace nanoserve {
+
+/// What the rounding bounds of the kernels depend on, of one query head of one sequence.
+struct AttentionFacts {
+    std::vector<double> scores;  ///< [seq_len]
+    double products = 0.0;       ///< the largest |sm_scale| * sum |q_i k_i|
+    double v = 0.0;              ///< the largest |v|
+};
+
+/// In float64, from host pointers.
+[[nodiscard]] AttentionFacts attention_facts(const PagedAttentionParams& params, std::int64_t seq,
+                                             std::int64_t head);
+
+/// A bound of an fp32 output no larger than `largest`, once it is stored as `dtype`: half a step of
+/// the output more, and for fp16 half its smallest step.
+[[nodiscard]] double bound_when_stored(double bound, double largest, DType dtype);
+
+}  // namespace nanoserve
