@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanoserve/cache/block_pool.hpp>
+
+#include <cstdint>
+
+namespace nanoserve {
+
+/// The compile-time sizes of the decode kernel.
+/// @tparam Element of q, K, V and out: Bf16 or Fp16
+/// @tparam kHeadDimension 64 or 128
+/// @tparam kTilesOfHeads 8 query heads of a group each
+/// @tparam kReadOnce rows leave L2 first
+template <class Element, int kHeadDimension, int kTilesOfHeads, bool kReadOnce>
+struct DecodeConfig {
+    using T = Element;
+    static constexpr int kHeadDim = kHeadDimension;
+    static constexpr int kHeadTiles = kTilesOfHeads;
+    static constexpr bool kEvictFirst = kReadOnce;
+
+    static constexpr int kMaxThreads = 256;
+    static constexpr int kMaxWarps = kMaxThreads / 32;
+    static constexpr int kTileTokens = 16;        ///< tokens of a tile: the M of the products
+    static constexpr int kSteps = kHeadDim / 16;  ///< products along a row: their K is 16
+    static constexpr int kRowBytes = kHeadDim * static_cast<int>(sizeof(T));
+    static constexpr int kChunks = kRowBytes / 16;  ///< of a row, 16 bytes each
+
+    /// Tiles of K and V that a warp has on their way: 4 KB or 8 KB each, so that the 8 warps of an
+    /// SM have 128 to 192 KB in flight.
+    static constexpr int kStages = kHeadDim == 64 ? 4 : 3;
+    static constexpr int kTileBytes = kTileTokens * kRowBytes;   ///< of K, and of V
+    static constexpr int kRingBytes = kStages * 2 * kTileBytes;  ///< of one warp
+
+    static constexpr int kGroupSlots = 8 * kHeadTiles;  ///< room for the query heads of a group
+    static constexpr int kPartialPitch = kHeadDim + 4;  ///< floats from row to row of a partial
+                                                        ///< result; + 4: rows in different banks
+
+    static_assert(kRowBytes == 128 || kRowBytes == 256, "a row is one or two times all banks");
+    static_assert(kGroupSlots * (kPartialPitch + 2) * 4 <= kRingBytes,
+                  "a warp leaves its partial result in its ring");
+};
+
+/// What the decode kernel works on, with all that the host can work out beforehand.
+struct DecodeArgs {
+    const char* k_cache;
+    const char* v_cache;
+    const void* q;
+    void* out;
+    float* lse;                   ///< may be nullptr
+    const BlockId* block_tables;  ///< [num_seqs, max_blocks_per_seq]
+    const std::int32_t* seq_lens;
+    std::uint32_t* status;      ///< takes bits of ReadStatus; may be nullptr
+    std::int64_t q_stride;      ///< elements from one sequence's q to the next
+    std::uint32_t block_bytes;  ///< from one KV block to the next
+    std::uint32_t head_bytes;   ///< from one KV head to the next
+    std::uint32_t token_bytes;  ///< from one token of a block to the next
+    std::int32_t max_blocks_per_seq;
+    std::int32_t max_seq_len;  ///< tokens that a table row has room for
+    std::int32_t num_blocks;
+    std::int32_t num_seqs;
+    std::int32_t num_q_heads;
+    std::int32_t group_size;
+    std::int32_t block_tiles_log2;                     ///< block_size = 16 << block_tiles_log2
+    std::int32_t warps_log2, heads_log2, splits_log2;  ///< of the plan
+    float scale;                                       ///< sm_scale * log2 e
+};
+
+}  // namespace nanoserve

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/model/require.hpp>
+
+#include <kernels/decode/plan.hpp>
+
+#include <bit>
+#include <limits>
+#include <utility>
+
+namespace nanoserve {
+namespace {
+
+constexpr std::int64_t kTileTokens = 16;
+constexpr int kMaxWarps = 8;
+constexpr int kMaxSplits = 8;                        // the largest cluster that every device takes
+constexpr std::int64_t kWorthEvicting = 24'000'000;  // bytes; an L2 holds 60 MB on an H200
+
+// The largest power of two that divides the number of KV heads and leaves `wanted` thread blocks.
+int heads_together(const DecodeLoad& load, std::int64_t wanted) {
+    int heads = 1;
+    while (heads < kMaxWarps && load.num_kv_heads % (2 * heads) == 0 &&
+           load.num_seqs * load.num_kv_heads / (2 * heads) >= wanted) {
+        heads *= 2;
+    }
+    return heads;
+}
+
+int splits(std::int64_t num_tiles, std::int64_t thread_blocks, std::int64_t most_of_the_sms) {
+    const std::int64_t wanted = num_tiles < 64 ? 1 : num_tiles < 256 ? 64 : most_of_the_sms;
+    int splits = 1;
+    while (splits < kMaxSplits && thread_blocks * splits < wanted) {
+        splits *= 2;
+    }
+    return splits;
+}
+
+bool is_multiple(const void* pointer, std::uintptr_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+}
+
+}  // namespace
+
+DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
+    const std::int64_t num_tiles = (load.max_tokens + kTileTokens - 1) / kTileTokens;
+    const std::int64_t all_bytes =
+        2 * load.num_seqs * load.num_kv_heads * load.max_tokens * load.bytes_per_row;
+    DecodePlan plan{.evict_first = all_bytes >= kWorthEvicting};
+    if (num_tiles <= 2) {
+        return plan;
+    }
+    const std::int64_t most_of_the_sms = device.num_sms * 9 / 10;
+    plan.heads_per_block =
+        heads_together(load, num_tiles <= 16 ? most_of_the_sms / 2 : most_of_the_sms);
+    if (plan.heads_per_block == 1 && device.has_clusters) {
+        plan.num_splits = splits(num_tiles, load.num_seqs * load.num_kv_heads, most_of_the_sms);
+    }
+    plan.num_warps = kMaxWarps;
+    while (plan.num_warps > plan.heads_per_block &&
+           num_tiles < 2 * plan.num_splits * (plan.num_warps / plan.heads_per_block)) {
+        plan.num_warps /= 2;
+    }
+    return plan;
+}
+
+std::optional<std::string> reason_not_to_decode(const PagedAttentionParams& params) {
+    const KVLayout& layout = params.kv.layout;
+    const std::int64_t bytes = bytes_of(layout.dtype);
+    if (layout.dtype == DType::fp32 || params.io_dtype != layout.dtype) {
+        return "paged_decode takes bf16 or fp16, the same for pool, q and out";
+    }
+    if (layout.head_dim != 64 && layout.head_dim != 128) {
+        return join_text("head_dim is ", layout.head_dim, "; paged_decode takes 64 and 128");
+    }
+    const std::int32_t group_size = params.num_q_heads / layout.num_kv_heads;
+    if (group_size > 16) {
+        return join_text("a group has ", group_size, " query heads; paged_decode takes 16");
+    }
+    if (layout.block_size < kTileTokens ||
+        !std::has_single_bit(static_cast<unsigned>(layout.block_size))) {
+        return join_text("block_size is ", layout.block_size,
+                         "; paged_decode takes powers of two from 16 on");
+    }
+    for (const auto& [name, stride] : {std::pair{"block_stride", layout.block_stride},
+                                       std::pair{"token_stride", layout.token_stride},
+                                       std::pair{"head_stride", layout.head_stride}}) {
+        if (stride * bytes % 16 != 0 ||
+            stride * bytes * kTileTokens > std::numeric_limits<std::uint32_t>::max()) {
+            return join_text(name, " is ", stride * bytes,
+                             " bytes; paged_decode takes multiples of 16 below 2^28");
+        }
+    }
+    if (!is_multiple(params.kv.k_cache, 16) || !is_multiple(params.kv.v_cache, 16)) {
+        return "k_cache and v_cache must be multiples of 16 bytes";
+    }
+    if (!is_multiple(params.q, 4) || !is_multiple(params.out, 4) || params.q_stride % 2 != 0) {
+        return "q, out and q_stride must be multiples of 4 bytes";
+    }
+    constexpr std::int64_t kMaxTokens = std::int64_t{1} << 30;
+    if (params.max_blocks_per_seq * layout.block_size > kMaxTokens) {
+        return join_text("max_blocks_per_seq is ", params.max_blocks_per_seq,
+                         "; paged_decode takes ", kMaxTokens / layout.block_size);
+    }
+    return {};
+}
+
+}  // namespace nanoserve

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanoserve/attention/paged_attention_params.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace nanoserve {
+
+/// How one launch of paged_decode is cut up; all are powers of two.
+struct DecodePlan {
+    int num_warps = 1;         ///< of a thread block, 1 to 8
+    int heads_per_block = 1;   ///< KV heads of a thread block; at most num_warps
+    int num_splits = 1;        ///< thread blocks that share a history, one cluster; 1 to 8
+    bool evict_first = false;  ///< the rows will not be found in L2 by the next read anyway
+
+    bool operator==(const DecodePlan&) const = default;
+};
+
+/// What the plan depends on.
+struct DecodeLoad {
+    std::int64_t num_seqs = 0;
+    std::int32_t num_kv_heads = 0;
+    std::int64_t max_tokens = 0;     ///< of one sequence: what its table row has room for
+    std::int64_t bytes_per_row = 0;  ///< of one K row of one KV head
+};
+
+/// What the plan has to know of the device.
+struct DecodeDevice {
+    int num_sms = 1;           ///< streaming multiprocessors
+    bool has_clusters = true;  ///< compute capability 9.0 or later
+};
+
+/// The plan for a batch. Rule and edges, measured on an H200 with 8 KV heads:
+///   - up to 32 tokens: one warp for each KV head, nothing to merge;
+///   - else as many KV heads of a page together as leave a thread block for every SM: with NHD
+///     their rows are neighbours in memory. Up to 256 tokens half as many thread blocks do;
+///   - where even one KV head each leaves SMs idle, the history is split: from 1024 tokens until 64
+///     thread blocks work, from 4096 tokens until all SMs do;
+///   - warps: no more than have two tiles of 16 tokens each.
+/// The lengths themselves may change under a captured graph: the plan only asks for their limit.
+[[nodiscard]] DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device);
+
+/// Why paged_decode doesn't take these parameters, naming the value and its limit; nothing if it
+/// does. Looks at sizes, strides and alignment only.
+[[nodiscard]] std::optional<std::string> reason_not_to_decode(const PagedAttentionParams& params);
+
+}  // namespace nanoserve

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanoserve/attention/paged_attention_params.hpp>
+
+#include <cuda_runtime_api.h>
+#include <kernels/decode/plan.hpp>
+
+#include <cstdint>
+
+namespace nanoserve {
+
+/// paged_attention at the memory's limit, for the sizes that it is made for: the same parameters
+/// with the same meaning, the same treatment of absent blocks and impossible lengths, the same
+/// promises (stream-ordered, no allocation, may be captured, the same bits every time). Reads K and
+/// V once for all query heads of a group, on tensor cores: scores and sums in fp32, weights rounded
+/// to the pool's type.
+///
+/// @param params bf16 or fp16 for the pool, q and out alike; head_dim 64 or 128; up to 16 query
+/// heads for each KV head; block_size a power of two from 16 on; pools and strides in multiples of
+/// 16 bytes. reason_not_to_decode() tells.
+/// @param stream where to launch
+/// @param status one word of device memory as for paged_attention; may be nullptr
+/// @throws std::invalid_argument as validate_sizes() does, and with what reason_not_to_decode()
+/// says
+/// @throws CudaError when the launch fails
+void paged_decode(const PagedAttentionParams& params, cudaStream_t stream,
+                  std::uint32_t* status = nullptr);
+
+/// The same, cut up as `plan` says instead of as plan_decode() would: for measurements and tests.
+/// @throws std::invalid_argument also for a plan that is out of its limits
+void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
+                  std::uint32_t* status = nullptr);
+
+}  // namespace nanoserve
