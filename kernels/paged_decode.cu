@@ -8,8 +8,8 @@
 //          warps. A warp reads tiles of 16 tokens, taking turns with the warps that share its head
 //          and with those of the other thread blocks of a cluster, where a history is split.
 // Traffic  each K and V row once for all query heads of its group, 2 * seq_len * head_dim *
-//          sizeof(T) bytes per KV head. A warp has up to kStages tiles on their way, an SM 128 to
-//          192 KB: Little's law asks for 33 KB, an H200 gives the last 10 % only from 128 KB on.
+//          sizeof(T) bytes per KV head. A warp has up to kStages tiles on their way, an SM with 8
+//          warps 128 KB: Little's law asks for 33 KB, an H200 is fastest from 128 KB on.
 // Steps    per warp: ask for kStages tiles → per tile: wait for it, score, raise_max, weigh, add
 //          values (warp_attention.cuh), ask for the next (kv_ring.cuh) → store_partial;
 //          then merge_warps → merge_pushed (merge.cuh). No thread block barrier before the merge.

@@ -27,9 +27,9 @@ struct DecodeConfig {
     static constexpr int kRowBytes = kHeadDim * static_cast<int>(sizeof(T));
     static constexpr int kChunks = kRowBytes / 16;  ///< of a row, 16 bytes each
 
-    /// Tiles of K and V that a warp has on their way: 4 KB or 8 KB each, so that the 8 warps of an
-    /// SM have 128 to 192 KB in flight.
-    static constexpr int kStages = kHeadDim == 64 ? 4 : 3;
+    /// Tiles of K and V that a warp has on their way: 16 KB, so that 8 warps have 128 KB. An H200
+    /// gains nothing from more, and short histories lose.
+    static constexpr int kStages = kHeadDim == 64 ? 4 : 2;
     static constexpr int kTileBytes = kTileTokens * kRowBytes;   ///< of K, and of V
     static constexpr int kRingBytes = kStages * 2 * kTileBytes;  ///< of one warp
 
