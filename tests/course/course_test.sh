@@ -11,7 +11,8 @@
 set -euo pipefail
 
 course=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/course
-plain_tools=(bash sh env awk basename cat chmod dirname getconf grep id mkdir readlink rm paste sed sort tr)
+plain_tools=(bash sh env awk basename cat chmod dirname find getconf grep id mkdir mv paste readlink rm sed sort tee
+    timeout tr wc)
 
 # ---- The made-up repository and machine
 
@@ -30,13 +31,50 @@ make_day() { # make_day NAME SENTENCE
         >"$repo/days/$1/main.cpp"
 }
 
-make_repo() { # three days; one of them draws a plot
+make_exercise() { # make_exercise NAME: two regions of one source, three hints
+    local exercise=$repo/days/$1/exercise name=${1%%_*}
+    mkdir -p "$exercise/hints" "$repo/src"
+    printf '# SPDX-one\nsource: src/%s.cpp\nregion: twice | double it\nregion: loop | add them up\n' "$name" \
+        >"$exercise/exercise.txt"
+    printf 'look: src/help.hpp: helper\nunproven: how fast it is\n' >>"$exercise/exercise.txt"
+    cat >"$repo/src/$name.cpp" <<'SOURCE'
+// SPDX-one
+#include <vector>
+
+//! [twice]
+// Twice x.
+int twice(int x,
+          int y) {
+    if (x > y) {
+        return 2 * x;
+    }
+    return x + x;
+}
+//! [twice]
+
+int sum(const std::vector<int>& all) {
+    int sum = 0;
+    //! [loop]
+    sum = 0;
+    sum += all[0];
+    //! [loop]
+    return sum;
+}
+SOURCE
+    printf 'Look.\n' >"$exercise/hints/1.md"
+    printf 'Think.\n' >"$exercise/hints/2.md"
+    printf 'Outline.\n' >"$exercise/hints/3.md"
+}
+
+make_repo() { # three days; one of them draws a plot, one has an exercise
     mkdir -p "$repo/data" "$repo/days/replay" "$bin" "$etc/apt/sources.list.d"
     cp "$course" "$repo/course"
     make_day day16_gather "Rebuild the history."
     make_day day19_fused "Attend in place."
     make_day day20_readbench "Time the read."
     touch "$repo/days/day20_readbench/plot_main.cpp"
+    cp "${course%/*}/days/exercise.sh" "$repo/days/"
+    make_exercise day19_fused
 }
 
 make_machine() { # a Debian 12 with everything, seen by root; a test takes away what it needs to
@@ -62,11 +100,13 @@ for name in "$@"; do
     esac
 done
 STUB
-    # Building targets makes their programs, which prints where it runs and what it got, and exits with 7.
+    # Building targets makes their programs, which prints where it runs and what it got, and exits with 7; that of
+    # an exercise does what make_check says.
     make_stub cmake <<'STUB'
 if [[ $1 == --version ]]; then echo "cmake version 3.25.1"; else echo "cmake speaks"; fi
 while [[ $# -gt 0 && $1 != --target ]]; do shift; done
 for target in "${@:2}"; do
+    if [[ $target == check_* ]]; then continue; fi
     for folder in days/*/; do
         program=build/cpu/$folder$target
         mkdir -p "${program%/*}"
@@ -81,6 +121,12 @@ mkdir -p "$2"
 printf '<?xml version="1.0"?>\n<testsuite name="(empty)"\n\ttests="12"\n\tfailures="1"\n\tdisabled="0"\n' >"$2/course.xml"
 printf '\tskipped="3"\n\thostname=""\n>\n<system-out>\ttests="99"\n</system-out></testsuite>\n' >>"$2/course.xml"
 STUB
+}
+
+make_check() { # make_check NAME: the program of an exercise; its body comes from stdin
+    mkdir -p "$repo/build/exercise"
+    { echo '#!/bin/bash' && cat; } >"$repo/build/exercise/check_$1"
+    chmod +x "$repo/build/exercise/check_$1"
 }
 
 lose_packages() { # lose_packages NAME ...: dpkg-query no longer knows them, nor does PATH
@@ -158,7 +204,7 @@ test_answers_an_unknown_word_in_one_line() {
     run_course strat day19
     expect_status 2
     expect_lines 1
-    expect "strat" "list run test plot replay doctor help"
+    expect "strat" "list run test start check hint solution next plot replay doctor help"
 }
 
 test_answers_an_unknown_day_with_the_days() {
@@ -256,6 +302,186 @@ test_reports_a_failing_build_with_status_1() {
     run_course test
     expect_status 1
     expect_no_call "ctest <"
+}
+
+# ---- Exercises
+
+test_start_writes_a_stub_that_says_what_is_wanted() {
+    run_course start 19
+    expect_status 0
+    expect "work/day19/day19.cpp" "wanted    double it" "wanted    add them up" "look at   src/help.hpp: helper"
+    expect "./course check day19"
+    output=$(cat "$repo/work/day19/day19.cpp")
+    expect '// Twice x.' $'int twice(int x,\n          int y) {\n    // TODO: double it.'
+    expect $'throw std::logic_error(\n        "implement on Day 19: double it");\n}'
+    expect $'    //! [loop]\n    // TODO: add them up.\n' $'    //! [loop]\n    return sum;'
+    [[ $output != *'2 * x'* && $output != *'all[0]'* ]] || fail "wanted the regions to be gone"
+    if command -v g++ >/dev/null; then g++ -fsyntax-only "$repo/work/day19/day19.cpp" || fail "wanted a stub that compiles"; fi
+}
+
+test_start_never_overwrites_a_file_of_the_learner() {
+    run_course start day19
+    echo mine >"$repo/work/day19/day19.cpp"
+    run_course start day19
+    expect_status 0
+    expect "is there already"
+    [[ $(cat "$repo/work/day19/day19.cpp") == mine ]] || fail "wanted the learner's file"
+}
+
+test_start_again_keeps_each_earlier_file() {
+    run_course start day19
+    echo first >"$repo/work/day19/day19.cpp"
+    run_course start day19 --again
+    echo second >"$repo/work/day19/day19.cpp"
+    run_course start --again day19
+    expect "your file is kept as work/day19/day19.cpp.2"
+    [[ $(cat "$repo/work/day19/"*.[12]) == $'first\nsecond' ]] || fail "wanted both files"
+    grep -q TODO "$repo/work/day19/day19.cpp" || fail "wanted a new stub"
+}
+
+test_start_without_a_day_begins_the_first_open_one() {
+    run_course start
+    expect "work/day19/day19.cpp"
+}
+
+test_says_that_a_day_has_no_exercise() {
+    local word
+    for word in start check hint solution; do
+        run_course "$word" day16
+        expect_status 2
+        expect_lines 1
+        expect "day16_gather has no exercise"
+    done
+}
+
+test_check_asks_for_a_start_first() {
+    run_course check day19
+    expect_status 2
+    expect_lines 1
+    expect "./course start day19"
+    expect_no_call "cmake <"
+    run_course check
+    expect "no exercise is started yet"
+}
+
+test_check_builds_the_check_alone_and_says_what_to_type_next() {
+    run_course start day19
+    make_check day19 <<<'echo "  not yet  doubles"; echo "0 of 1 behaviours"; exit 42'
+    local before
+    before=$(cat "$repo/work/day19/day19.cpp")
+    run_course check day19
+    expect_status 1
+    expect_call "cmake <--preset> <exercise> <-DNANOSERVE_EXERCISE=day19>"
+    expect_call "cmake <--build> <--preset> <exercise> <--target> <check_day19>"
+    expect_order "not yet  doubles" "./course hint day19"
+    [[ $output != *'cmake speaks'* && $output != *status* ]] || fail "wanted no word of cmake"
+    [[ $(cat "$repo/work/day19/day19.cpp") == "$before" ]] || fail "wanted the learner's file untouched"
+}
+
+test_check_notes_a_green_day_and_says_what_is_not_proven() {
+    run_course start day19
+    make_check day19 <<<'echo "1 of 1 behaviours"'
+    run_course check
+    expect_status 0
+    expect "not proven here: how fast it is" "./course solution day19" "./course next"
+    run_course list
+    expect "  done     day19_fused            Attend in place."
+}
+
+test_check_shows_what_the_compiler_says_without_its_commands() {
+    run_course start day19
+    make_stub cmake <<'STUB'
+if [[ $1 != --build ]]; then exit 0; fi
+printf '[1/3] Building CXX object a.o\nFAILED: a.o \n/usr/bin/c++ -O3 -o a.o -c %s/work/day19/day19.cpp\n' "$PWD"
+printf '%s/work/day19/day19.cpp:5:3: error: no semicolon\n   5 |   x\n     |    ^\nninja: build stopped.\n' "$PWD"
+exit 1
+STUB
+    run_course check
+    expect_status 1
+    expect $'\nwork/day19/day19.cpp:5:3: error: no semicolon\n   5 |   x\n     |    ^\ncourse: work/day19 does not compile yet'
+    [[ $output != *FAILED* && $output != *'-O3'* && $output != *ninja:* ]] || fail "wanted the compiler's words alone"
+}
+
+test_check_says_when_its_program_ends_without_a_word() {
+    run_course start day19
+    make_check day19 <<<'kill -SEGV $$'
+    run_course check
+    expect_status 1
+    expect "the check ended with status 139 before it could say why"
+    make_check day19 <<<'sleep 60'
+    ln -s "$(command -v sleep)" "$bin/"
+    output=$(cd "$here" && env -i PATH="$bin" COURSE_ETC="$etc" COURSE_TIME_LIMIT=1 "$repo/course" check 2>&1) || status=$?
+    expect_status 1
+    expect "status 124"
+}
+
+test_check_runs_nothing_in_a_dry_run() {
+    run_course start day19
+    run_course --dry-run check
+    expect_status 0
+    expect "\$ cmake --build --preset exercise --target check_day19" "build/exercise/check_day19 --reporter behaviours"
+    expect_no_call "cmake <"
+    run_course list
+    expect "  started  day19_fused"
+}
+
+test_hints_come_one_at_a_time() {
+    run_course hint 19
+    expect "hint 1 of 3" "Look."
+    [[ $output != *Think.* ]] || fail "wanted one hint"
+    run_course hint 19
+    expect "hint 2 of 3" "Think." "more: ./course hint day19"
+    run_course hint 19
+    run_course hint 19
+    expect "hint 3 of 3" "Outline." "--show"
+    run_course hint 19 1
+    expect "Look."
+    run_course hint 19 x
+    expect_status 2
+}
+
+test_the_solution_is_shown_after_green_or_on_request() {
+    run_course solution 19
+    expect_status 2
+    expect_lines 1
+    expect "./course solution day19 --show"
+    run_course solution 19 --show
+    expect_status 0
+    expect "// src/day19.cpp, lines 5 to 12" "    return x + x;" "    sum += all[0];"
+    [[ $output != *'int sum('* ]] || fail "wanted the regions alone"
+    run_course start 19
+    make_check day19 <<<'echo "1 of 1 behaviours"'
+    run_course check
+    run_course solution
+    expect_status 0
+    expect "    return x + x;"
+}
+
+test_next_names_the_first_day_that_is_not_done() {
+    make_exercise day20_readbench
+    run_course next
+    expect "day19_fused: Attend in place." "./course start day19"
+    run_course start 19
+    make_check day19 <<<'echo "1 of 1 behaviours"'
+    make_check day20 <<<'echo "1 of 1 behaviours"'
+    run_course check
+    run_course next
+    expect "day20_readbench: Time the read." "./course start day20"
+    run_course start
+    run_course check
+    run_course next
+    expect "every exercise is done"
+}
+
+test_a_day_left_out_is_the_one_started_last() {
+    make_exercise day20_readbench
+    run_course start 20
+    run_course start 19
+    run_course start 20
+    run_course hint
+    expect "./course hint day20"
+    run_course hint 3
+    expect "hint 3 of 3"
 }
 
 # ---- Tests and plots
@@ -489,7 +715,7 @@ test_doctor_fails_with_status_3_when_something_is_missing() {
 
 test_is_clean_for_shellcheck() {
     command -v shellcheck >/dev/null || exit 4
-    shellcheck "$course" "${BASH_SOURCE[0]}"
+    shellcheck -x "$course" "${course%/*}/days/exercise.sh" "${BASH_SOURCE[0]}"
 }
 
 run_one() { # run_one test_NAME: makes its world, runs it, takes the world away

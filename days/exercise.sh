@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: The nanoserve authors
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # root and dry_run are set by ./course
+#
+# The words start, check, hint, solution and next of ./course, which reads this file. An exercise is a folder
+# days/dayNN_name/exercise:
+#
+#   exercise.txt    source:   a file that the learner writes anew, from the root; one line for each
+#                   region:   NAME | what is wanted there; NAME is a pair of marks //! [NAME] in a source
+#                   look:     what the learner's code may call, and where it stands
+#                   link:     a target that check.cpp needs besides the library (may be left out)
+#                   unproven: what a green check does not show (may be left out)
+#   check.cpp       the behaviours, one Catch2 test for each, named by a sentence
+#   hints/1.md ...  from a nudge to an outline
+#   mutants.txt     known bugs that the check must catch; tests/exercise/prove.sh reads it
+#
+# The learner's files are in work/dayNN, and work/progress has what was started, hinted at and done.
+
+time_limit=${COURSE_TIME_LIMIT:-20} # seconds that a check may take; it needs less than one
+
+exercise_field() { sed -n "s/^$2: *//p" "$root/days/$1/exercise/exercise.txt"; } # exercise_field DAY source
+short() { printf '%s' "${1%%_*}"; }                                             # day19_fused: day19
+has_exercise() { [[ -e $root/days/$1/exercise/exercise.txt ]]; }
+
+# ---- Progress: lines "day19 done yes"; a new one goes to the end
+
+progress() { # progress DAY WHAT: the value, or nothing
+    awk -v day="$(short "$1")" -v what="$2" '$1 == day && $2 == what { print $3 }' \
+        "$root/work/progress" 2>/dev/null || true
+}
+
+note_progress() { # note_progress DAY WHAT VALUE
+    local others=''
+    if [[ -e $root/work/progress ]]; then
+        others=$(awk -v day="$(short "$1")" -v what="$2" '$1 != day || $2 != what' "$root/work/progress")
+    fi
+    mkdir -p "$root/work"
+    printf '%s%s %s %s\n' "${others:+$others$'\n'}" "$(short "$1")" "$2" "$3" >"$root/work/progress.new"
+    mv "$root/work/progress.new" "$root/work/progress"
+}
+
+state_of() { # open, started or done; nothing for a day without an exercise
+    if ! has_exercise "$1"; then return; fi
+    if [[ $(progress "$1" "done") ]]; then echo "done"; elif [[ $(progress "$1" started) ]]; then echo "started"; else echo "open"; fi
+}
+
+exercise_day() { # the day that a word names and that has an exercise; without a word, the one started last
+    local day word=${1:-}
+    if [[ -z $word ]]; then
+        word=$(awk '$2 == "started" { last = $1 } END { print last }' "$root/work/progress" 2>/dev/null) || true
+        [[ $word ]] || fail 2 "no exercise is started yet; which day? ./course next names one"
+    fi
+    day=$(find_day "$word")
+    has_exercise "$day" || fail 2 "$day has no exercise"
+    printf '%s\n' "$day"
+}
+
+# ---- Stubs: made from the library's own source, so that they can't drift from it
+
+cut_regions() { # cut_regions DAY SOURCE stub|empty|solution: SOURCE with its regions emptied, or the regions alone
+    local day=$1
+    awk -v day="${day#day}" -v mode="$3" -v source="$2" '
+        function indent_of(line) { match(line, /^ */); return RLENGTH }
+        function spaces(count) { return sprintf("%" count "s", "") }
+        function put(line) { if (mode != "solution") print line }
+
+        FNR == NR { # exercise.txt
+            if (sub(/^region: */, "") && (at = index($0, " | "))) wanted[substr($0, 1, at - 1)] = substr($0, at + 3)
+            next
+        }
+        FNR == 1 { day += 0 } # "19_fused" is 19
+        /^ *\/\/! \[.*\]$/ {
+            name = $0
+            gsub(/^ *\/\/! \[|\]$/, "", name)
+            if (name in wanted && inside == "") { inside = name; from = FNR + 1; count = 0; put($0); next }
+            if (name == inside) { close_region(); put($0); inside = ""; next }
+        }
+        inside != "" { lines[++count] = $0; next }
+        mode == "stub" && /^#include/ && !told++ {
+            print "// The exercise of Day " day ": fill in what throws. ./course check day" day
+            print "#include <stdexcept>"
+        }
+        { put($0) }
+        END {
+            if (inside != "") { print source ": region [" inside "] has no end" >"/dev/stderr"; exit 1 }
+        }
+
+        # A region that is one thing in braces keeps its head and its last brace.
+        function close_region(   i, head, last, margin, value) {
+            margin = indent_of(lines[1])
+            last = count
+            if (lines[count] == spaces(margin) "}") {
+                while (head < count && lines[++head] !~ /{$/) {}
+                last--
+                margin += 4
+            }
+            if (mode == "solution") {
+                print "// " source ", lines " from " to " from + count - 1
+                for (i = 1; i <= count; i++) print lines[i]
+                print ""
+                return
+            }
+            for (i = 1; i <= head; i++) print lines[i]
+            for (i = head + 1; i <= last; i++) if (index(lines[i], spaces(margin) "return ") == 1) value = 1
+            if (mode == "stub") {
+                print spaces(margin) "// TODO: " wanted[inside] "."
+                print spaces(margin) "throw std::logic_error("
+                print spaces(margin + 4) "\"implement on Day " day ": " wanted[inside] "\");"
+            } else if (value) {
+                print spaces(margin) "return {};"
+            }
+            for (i = last + 1; i <= count; i++) print lines[i]
+        }' "$root/days/$day/exercise/exercise.txt" "$root/$2"
+}
+
+keep_copy() { # keep_copy FILE: moves it to the first free of FILE.1, FILE.2, ...
+    local number=1
+    while [[ -e $1.$number ]]; do ((number++)); done
+    mv "$1" "$1.$number"
+    printf 'your file is kept as %s\n' "${1#"$root"/}.$number"
+}
+
+# ---- The words
+
+start() { # start DAY [--again]: writes the stubs; never over a file that is there, but --again moves it aside
+    local day source mine again='' words=()
+    for source in "$@"; do
+        if [[ $source == --again ]]; then again=yes; else words+=("$source"); fi
+    done
+    day=$(exercise_day "${words[0]:-$(first_open_day)}")
+    if [[ $dry_run ]]; then return; fi # writes stubs and runs no command
+    mkdir -p "$root/work/$(short "$day")"
+    while read -r source; do
+        mine=$root/work/$(short "$day")/${source##*/}
+        if [[ -e $mine && $again ]]; then keep_copy "$mine"; fi
+        if [[ -e $mine ]]; then
+            printf '%s is there already; --again begins anew and keeps a copy\n' "${mine#"$root"/}"
+        else
+            cut_regions "$day" "$source" stub >"$mine.new"
+            mv "$mine.new" "$mine"
+            printf 'write in  %s\n' "${mine#"$root"/}"
+        fi
+    done < <(exercise_field "$day" source)
+    exercise_field "$day" region | sed 's/^.* | /wanted    /'
+    exercise_field "$day" look | sed 's/^/look at   /'
+    printf 'then      ./course check %s\n' "$(short "$day")"
+    note_progress "$day" started yes
+}
+
+check() { # check [DAY]: builds the library with the learner's files, says which behaviours it has
+    local day name log status=0
+    day=$(exercise_day "${1:-}")
+    name=$(short "$day")
+    log=$root/build/exercise-$name.log
+    while read -r source; do
+        [[ -e $root/work/$name/${source##*/} ]] || fail 2 "there is no work/$name/${source##*/}: ./course start $name"
+    done < <(exercise_field "$day" source)
+    set_up
+    mkdir -p "$root/build"
+    [[ -e $root/build/exercise ]] || say "the first check builds the library; later ones build your file alone"
+    run_in_root cmake --preset exercise "-DNANOSERVE_EXERCISE=$name" >"$log" 2>&1 ||
+        { cat "$log" >&2 && fail 1 "cmake could not configure; see above"; }
+    run_in_root cmake --build --preset exercise --target "check_$name" >"$log" 2>&1 || say_build_error "$name" "$log"
+    ulimit -c 0
+    run_in_root timeout -k 2 "$time_limit" "build/exercise/check_$name" --reporter behaviours |
+        tee "$log" || status=$?
+    if [[ $dry_run ]]; then return; fi
+    if [[ $status == 0 ]]; then say_green "$day" && return; fi
+    grep -q ' behaviours$' "$log" || say "the check ended with status $status before it could say why"
+    printf '\nnext: change work/%s, then ./course check %s, or ./course hint %s\n' "$name" "$name" "$name"
+    return 1
+}
+
+say_build_error() { # say_build_error day19 LOG: what the compiler says, without the commands that ran it
+    grep -vE '^(\[[0-9]+/[0-9]+\]|FAILED:|ninja:|/[^ ]* .* -c )' "$2" | sed "s|$root/||g" >&2
+    if grep -q "work/$1/.*error" "$2"; then fail 1 "work/$1 does not compile yet; see above"; fi
+    fail 1 "the build failed; see above"
+}
+
+say_green() { # say_green DAY: the day is done
+    note_progress "$1" "done" yes
+    exercise_field "$1" unproven | sed 's/^/not proven here: /'
+    printf '\n%s is done. Compare: ./course solution %s   Then: ./course next\n' "$(short "$1")" "$(short "$1")"
+}
+
+hint() { # hint [DAY] [N]: one more hint each time, or hint N
+    local day number last
+    if [[ ${1:-} =~ ^[0-9]$ ]]; then set -- '' "$1"; fi # a hint of the day started last
+    day=$(exercise_day "${1:-}")
+    last=$(find "$root/days/$day/exercise/hints" -name '*.md' | wc -l)
+    number=$(progress "$day" hints)
+    number=$((number < last ? number + 1 : last))
+    number=${2:-$number}
+    [[ -e $root/days/$day/exercise/hints/$number.md ]] || fail 2 "hints are 1 to $last, not '$number'"
+    printf 'hint %d of %d\n\n' "$number" "$last"
+    cat "$root/days/$day/exercise/hints/$number.md"
+    note_progress "$day" hints "$number"
+    if ((number < last)); then
+        printf '\nmore: ./course hint %s\n' "$(short "$day")"
+    else
+        printf '\nthat was the last one; ./course solution %s --show is what is left\n' "$(short "$day")"
+    fi
+}
+
+solution() { # solution [DAY] [--show]: what the library has there; before the check is green only when asked for
+    local day source word=''
+    if [[ ${1:-} != --show ]]; then word=${1:-}; fi
+    day=$(exercise_day "$word")
+    if [[ $(state_of "$day") != "done" && " $* " != *' --show '* ]]; then
+        fail 2 "$(short "$day") is not green yet; to see it all the same: ./course solution $(short "$day") --show"
+    fi
+    while read -r source; do cut_regions "$day" "$source" solution; done < <(exercise_field "$day" source)
+}
+
+first_open_day() { # the first day whose exercise is not done, or nothing
+    local day
+    for day in $(days); do
+        if has_exercise "$day" && [[ $(state_of "$day") != "done" ]]; then echo "$day" && return; fi
+    done
+}
+
+next() { # the first day that is not done, and what to type
+    local day
+    day=$(first_open_day)
+    if [[ -z $day ]]; then echo "every exercise is done" && return; fi
+    printf '%s: %s\n\n' "$day" "$(sentence "$day")"
+    printf 'see it:  ./course run %s\nwrite it: ./course start %s\n' "$(short "$day")" "$(short "$day")"
+}
