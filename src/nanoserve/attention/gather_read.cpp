@@ -10,6 +10,7 @@
 namespace nanoserve {
 namespace {
 
+//! [copy block]
 // Copies one block into `target`, [block_size, num_kv_heads, head_dim].
 void copy_block(const void* pool, const KVLayout& layout, BlockId block, std::byte* target) {
     const auto* source = static_cast<const std::byte*>(pool);
@@ -29,6 +30,7 @@ void copy_block(const void* pool, const KVLayout& layout, BlockId block, std::by
         }
     }
 }
+//! [copy block]
 
 }  // namespace
 
