@@ -51,14 +51,18 @@ mutate() { # mutate FILE N SOURCE: SOURCE with known bug N; status 1 if its line
         }' "$1" "$3"
 }
 
+put() { # put FILE NAME: the learner's file NAME becomes FILE; stays as it is when it is that already
+    cmp -s "$1" "$work/$name/$2" || cp "$1" "$work/$name/$2"
+}
+
 write_mutant() { # write_mutant DAY N: the bug stands in just one of the sources
     local day=$1 source places=0
     for source in "${sources[@]}"; do
         if mutate "$root/days/$day/exercise/mutants.txt" "$2" "$root/$source" >"$build/mutant"; then
-            cp "$build/mutant" "$work/$name/${source##*/}"
+            put "$build/mutant" "${source##*/}"
             places=$((places + 1))
         else
-            cp "$root/$source" "$work/$name/"
+            put "$root/$source" "${source##*/}"
         fi
     done
     [[ $places == 1 ]]
@@ -83,9 +87,10 @@ write_files() { # write_files DAY stub|empty|whole
     local source
     for source in "${sources[@]}"; do
         if [[ $2 == whole ]]; then
-            cp "$root/$source" "$work/$name/"
+            put "$root/$source" "${source##*/}"
         else
-            cut_regions "$1" "$source" "$2" >"$work/$name/${source##*/}"
+            cut_regions "$1" "$source" "$2" >"$build/stub"
+            put "$build/stub" "${source##*/}"
         fi
     done
 }
@@ -126,7 +131,7 @@ prove_mutants() {
         elif ((status >= 124)) || ! grep -q '<failure' "$build/junit.xml"; then
             wrong "'$title' dies, but not by an assertion:"$'\n'"$report"
         elif ((num_ok == 0)); then
-            wrong "'$title' passes nothing"
+            wrong "'$title' passes nothing:"$'\n'"$report"
         else
             caught=$((caught + 1))
             lines+=$(printf '\n- %s\n    %s' "$title" "$by")
@@ -138,7 +143,6 @@ prove_mutants() {
 prove() { # prove DAY: the account of one day
     name=$(short "$1")
     readarray -t sources < <(exercise_field "$1" source)
-    rm -rf "${work:?}/$name"
     mkdir -p "$work/$name"
     write_files "$1" whole
     (cd "$root" && cmake --preset exercise -B "$build" "-DNANOSERVE_EXERCISE=$name" "-DNANOSERVE_WORK=$work") \

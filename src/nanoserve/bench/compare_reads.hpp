@@ -23,6 +23,7 @@ namespace nanoserve {
 ///
 /// Throws std::invalid_argument for options that ask for no sample; what the reads, the clock and
 /// the hooks throw passes through.
+//! [compare_reads]
 template <Clock C, std::invocable Baseline, std::invocable Candidate>
 [[nodiscard]] ReadComparison compare_reads(C& clock, Baseline&& baseline, Candidate&& candidate,
                                            const TimingOptions& options = {}) {
@@ -57,5 +58,6 @@ template <Clock C, std::invocable Baseline, std::invocable Candidate>
     const auto count = options.stop_rule ? SampleCount::by_stop_rule : SampleCount::fixed;
     return ReadComparison(baseline_ns, candidate_ns, options.calls_per_sample, count);
 }
+//! [compare_reads]
 
 }  // namespace nanoserve

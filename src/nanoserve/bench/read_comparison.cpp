@@ -10,6 +10,7 @@
 namespace nanoserve {
 namespace {
 
+//! [log ratios]
 // log(baseline / candidate) of each pair: 0 is a tie, and swapping the two reads flips the sign.
 // There are none when the clock is too coarse, because log 0 does not exist.
 std::vector<double> log_ratios(const ReadComparison& comparison) {
@@ -22,6 +23,7 @@ std::vector<double> log_ratios(const ReadComparison& comparison) {
     }
     return ratios;
 }
+//! [log ratios]
 
 std::optional<double> finite_ratio(double ratio) {
     return ratio > 0 && std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
@@ -88,6 +90,7 @@ bool ReadComparison::clock_too_coarse() const {
     return baseline.clock_too_coarse() || candidate.clock_too_coarse();
 }
 
+//! [speedup]
 std::optional<double> ReadComparison::speedup() const {
     const auto baseline_best = baseline.best_ns();
     const auto candidate_best = candidate.best_ns();
@@ -96,6 +99,7 @@ std::optional<double> ReadComparison::speedup() const {
     }
     return finite_ratio(*baseline_best / *candidate_best);
 }
+//! [speedup]
 
 std::optional<double> ReadComparison::median_ratio() const {
     const auto log_median = median(log_ratios(*this));
@@ -112,6 +116,7 @@ std::optional<Interval> ReadComparison::ratio_interval() const {
     return low && high ? std::optional(Interval{*low, *high}) : std::nullopt;
 }
 
+//! [verdict]
 Verdict ReadComparison::verdict() const {
     const auto interval = ratio_interval();
     if (!interval || sample_count == SampleCount::by_stop_rule) {
@@ -122,6 +127,7 @@ Verdict ReadComparison::verdict() const {
     }
     return interval->high < 1 ? Verdict::slower : Verdict::no_difference;
 }
+//! [verdict]
 
 std::string describe(const ReadComparison& comparison) {
     if (comparison.clock_too_coarse()) {
