@@ -10,8 +10,9 @@
 #                   region:   NAME | what is wanted there; NAME is a pair of marks //! [NAME] in a source
 #                   look:     what the learner's code may call, and where it stands
 #                   link:     a target that check.cpp needs besides the library (may be left out)
-#                   unproven: what a green check does not show (may be left out)
+#                   unproven: what a green check does not show, and unproven-without-gpu: (may be left out)
 #   check.cpp       the behaviours, one Catch2 test for each, named by a sentence
+#   check_gpu.cpp   those that need a GPU, checked where there is one (may be left out)
 #   hints/1.md ...  from a nudge to an outline
 #   mutants.txt     known bugs that the check must catch; tests/exercise/prove.sh reads it
 #
@@ -149,7 +150,7 @@ start() { # start DAY [--again]: writes the stubs; never over a file that is the
 }
 
 check() { # check [DAY]: builds the library with the learner's files, says which behaviours it has
-    local day name log status=0
+    local day name log source
     day=$(exercise_day "${1:-}")
     name=$(short "$day")
     log=$root/build/exercise-$name.log
@@ -159,16 +160,29 @@ check() { # check [DAY]: builds the library with the learner's files, says which
     set_up
     mkdir -p "$root/build"
     [[ -e $root/build/exercise ]] || say "the first check builds the library; later ones build your file alone"
-    run_in_root cmake --preset exercise "-DNANOSERVE_EXERCISE=$name" >"$log" 2>&1 ||
-        { cat "$log" >&2 && fail 1 "cmake could not configure; see above"; }
-    run_in_root cmake --build --preset exercise --target "check_$name" >"$log" 2>&1 || say_build_error "$name" "$log"
+    run_in_root cmake --preset exercise "-DNANOSERVE_EXERCISE=$name" "-DNANOSERVE_CUDA=$(cuda_for "$day")" \
+        >"$log" 2>&1 || { cat "$log" >&2 && fail 1 "cmake could not configure; see above"; }
+    check_part "$name" "check_$name" || return 1
+    if [[ $(cuda_for "$day") == ON ]]; then
+        say "and on the GPU; nvcc takes a minute or two"
+        check_part "$name" "check_${name}_gpu" || return 1
+    fi
+    [[ $dry_run ]] || say_green "$day"
+}
+
+cuda_for() { # ON for a day with a part for the GPU, where nvcc and a GPU are; else OFF
+    if [[ -e $root/days/$1/exercise/check_gpu.cpp ]] && have nvcc && have nvidia-smi && nvidia-smi -L >/dev/null 2>&1
+    then echo ON; else echo OFF; fi
+}
+
+check_part() { # check_part day19 TARGET: builds one program of the check and runs it
+    local log=$root/build/exercise-$1.log status=0
+    run_in_root cmake --build --preset exercise --target "$2" >"$log" 2>&1 || say_build_error "$1" "$log"
     ulimit -c 0
-    run_in_root timeout -k 2 "$time_limit" "build/exercise/check_$name" --reporter behaviours |
-        tee "$log" || status=$?
-    if [[ $dry_run ]]; then return; fi
-    if [[ $status == 0 ]]; then say_green "$day" && return; fi
+    run_in_root timeout -k 2 "$time_limit" "build/exercise/$2" --reporter behaviours | tee "$log" || status=$?
+    if [[ $status == 0 ]]; then return; fi
     grep -q ' behaviours$' "$log" || say "the check ended with status $status before it could say why"
-    printf '\nnext: change work/%s, then ./course check %s, or ./course hint %s\n' "$name" "$name" "$name"
+    printf '\nnext: change work/%s, then ./course check %s, or ./course hint %s\n' "$1" "$1" "$1"
     return 1
 }
 
@@ -181,6 +195,7 @@ say_build_error() { # say_build_error day19 LOG: what the compiler says, without
 say_green() { # say_green DAY: the day is done
     note_progress "$1" "done" yes
     exercise_field "$1" unproven | sed 's/^/not proven here: /'
+    if [[ $(cuda_for "$1") == OFF ]]; then exercise_field "$1" unproven-without-gpu | sed 's/^/not proven here: /'; fi
     printf '\n%s is done. Compare: ./course solution %s   Then: ./course next\n' "$(short "$1")" "$(short "$1")"
 }
 

@@ -415,6 +415,26 @@ test_check_says_when_its_program_ends_without_a_word() {
     expect "status 124"
 }
 
+test_check_goes_on_to_the_gpu_where_there_is_one() {
+    touch "$repo/days/day19_fused/exercise/check_gpu.cpp"
+    printf 'unproven-without-gpu: the barriers\n' >>"$repo/days/day19_fused/exercise/exercise.txt"
+    run_course start day19
+    make_check day19 <<<'echo "1 of 1 behaviours"'
+    make_check day19_gpu <<<'echo "  not yet  barriers"; echo "0 of 1 behaviours"; exit 42'
+    run_course check
+    expect_status 0
+    expect "not proven here: the barriers"
+    expect_call "<-DNANOSERVE_CUDA=OFF>"
+    expect_no_call "check_day19_gpu"
+    make_stub nvcc <<<'echo release 13.0'
+    make_stub nvidia-smi <<<'echo "GPU 0: NVIDIA H200"'
+    run_course check
+    expect_status 1
+    expect_call "<-DNANOSERVE_CUDA=ON>" "cmake <--build> <--preset> <exercise> <--target> <check_day19_gpu>"
+    expect_order "1 of 1 behaviours" "not yet  barriers"
+    [[ $output != *barriers*'is done'* ]] || fail "wanted a red day"
+}
+
 test_check_runs_nothing_in_a_dry_run() {
     run_course start day19
     run_course --dry-run check

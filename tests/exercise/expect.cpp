@@ -36,6 +36,11 @@ bool is_close(double got, double expected, double bound) {
     return got == expected || std::abs(got - expected) <= bound;  // false when either is NaN
 }
 
+// 17 digits tell any two numbers apart.
+std::string number_text(std::optional<double> number) {
+    return number ? join_text(std::setprecision(17), *number) : "none";
+}
+
 void fail_if_any(const PagedCase& test, const std::string& difference) {
     if (!difference.empty()) {
         FAIL(difference << "\nthe case: " << test.describe());
@@ -74,6 +79,17 @@ std::string first_difference(const Expectation& e, std::span<const float> got) {
                      num_wrong == 1 ? " element is wrong" : " elements are wrong",
                      "\nthe first is ", e.name, place_text(e.axes, first), ": expected ",
                      e.expected[place], ", got ", got[place]);
+}
+
+void expect_equal(const std::string& what, const std::string& got, const std::string& expected) {
+    if (got != expected) {
+        FAIL(what << "\nexpected " << expected << "\ngot      " << got);
+    }
+}
+
+void expect_equal(const std::string& what, std::optional<double> got,
+                  std::optional<double> expected) {
+    expect_equal(what, number_text(got), number_text(expected));
 }
 
 void expect_oracle(PagedCase& test, const PagedAttentionParams& params, const Read& read,

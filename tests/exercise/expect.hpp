@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,11 @@ struct Expectation {
 /// `bound` of it. NaN is close to nothing.
 [[nodiscard]] std::string first_difference(const Expectation& expectation,
                                            std::span<const float> got);
+
+/// Fails the test, in words, unless `got` is `expected`; an absent number is "none".
+void expect_equal(const std::string& what, std::optional<double> got,
+                  std::optional<double> expected);
+void expect_equal(const std::string& what, const std::string& got, const std::string& expected);
 
 /// A read of the course.
 using Read = std::function<void(const PagedAttentionParams&)>;

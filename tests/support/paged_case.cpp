@@ -14,6 +14,18 @@ namespace {
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr BlockId kImpossibleBlock = 1 << 30;
 
+const char* to_string(PoolOrder order) {
+    switch (order) {
+        case PoolOrder::hnd:
+            return "HND";
+        case PoolOrder::interleaved:
+            return "interleaved";
+        case PoolOrder::nhd:
+            break;
+    }
+    return "NHD";
+}
+
 KVLayout make_layout(const CaseSpec& spec, std::int32_t num_blocks) {
     const PoolShape shape = {.dtype = spec.dtype,
                              .num_blocks = num_blocks,
@@ -145,7 +157,7 @@ std::string PagedCase::describe() const {
         join_text("heads ", spec_.shape.num_q_heads, "/", spec_.shape.num_kv_heads, "/",
                   spec_.shape.head_dim, ", block_size ", spec_.block_size, ", pool ",
                   to_string(spec_.dtype), ", q ", to_string(spec_.io_dtype), ", order ",
-                  static_cast<int>(spec_.order), ", seed ", spec_.seed, ", seq_lens");
+                  to_string(spec_.order), ", seed ", spec_.seed, ", seq_lens");
     for (const std::int32_t seq_len : spec_.seq_lens) {
         text += join_text(" ", seq_len);
     }
