@@ -92,7 +92,7 @@ cut_regions() { # cut_regions DAY SOURCE stub|empty|solution: SOURCE with its re
             margin = indent_of(lines[1])
             last = count
             if (lines[count] == spaces(margin) "}") {
-                while (head < count && lines[++head] !~ /{$/) {}
+                while (head < count && lines[++head] !~ /[{]$/) {}
                 last--
                 margin += 4
             }
@@ -143,6 +143,7 @@ start() { # start DAY [--again]: writes the stubs; never over a file that is the
             printf 'write in  %s\n' "${mine#"$root"/}"
         fi
     done < <(exercise_field "$day" source)
+    if [[ $again ]]; then note_progress "$day" "done" '' && note_progress "$day" hints ''; fi
     exercise_field "$day" region | sed 's/^.* | /wanted    /'
     exercise_field "$day" look | sed 's/^/look at   /'
     printf 'then      ./course check %s\n' "$(short "$day")"
@@ -176,10 +177,11 @@ cuda_for() { # ON for a day with a part for the GPU, where nvcc and a GPU are; e
 }
 
 check_part() { # check_part day19 TARGET: builds one program of the check and runs it
-    local log=$root/build/exercise-$1.log status=0
+    local log=$root/build/exercise-$1.log status=0 limit=(timeout -k 2 "$time_limit")
+    have timeout || limit=() # not everywhere
     run_in_root cmake --build --preset exercise --target "$2" >"$log" 2>&1 || say_build_error "$1" "$log"
     ulimit -c 0
-    run_in_root timeout -k 2 "$time_limit" "build/exercise/$2" --reporter behaviours | tee "$log" || status=$?
+    run_in_root "${limit[@]}" "build/exercise/$2" --reporter behaviours | tee "$log" || status=$?
     if [[ $status == 0 ]]; then return; fi
     grep -q ' behaviours$' "$log" || say "the check ended with status $status before it could say why"
     printf '\nnext: change work/%s, then ./course check %s, or ./course hint %s\n' "$1" "$1" "$1"
@@ -194,6 +196,7 @@ say_build_error() { # say_build_error day19 LOG: what the compiler says, without
 
 say_green() { # say_green DAY: the day is done
     note_progress "$1" "done" yes
+    sed -n 's/ are caught$/ are caught by this check/p' "$root/docs/output/exercise-$(short "$1").txt"
     exercise_field "$1" unproven | sed 's/^/not proven here: /'
     if [[ $(cuda_for "$1") == OFF ]]; then exercise_field "$1" unproven-without-gpu | sed 's/^/not proven here: /'; fi
     printf '\n%s is done. Compare: ./course solution %s   Then: ./course next\n' "$(short "$1")" "$(short "$1")"

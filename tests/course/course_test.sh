@@ -61,6 +61,8 @@ int sum(const std::vector<int>& all) {
     return sum;
 }
 SOURCE
+    mkdir -p "$repo/docs/output"
+    printf '8 of 8 known bugs are caught\n' >"$repo/docs/output/exercise-$name.txt"
     printf 'Look.\n' >"$exercise/hints/1.md"
     printf 'Think.\n' >"$exercise/hints/2.md"
     printf 'Outline.\n' >"$exercise/hints/3.md"
@@ -339,6 +341,18 @@ test_start_again_keeps_each_earlier_file() {
     grep -q TODO "$repo/work/day19/day19.cpp" || fail "wanted a new stub"
 }
 
+test_start_again_opens_a_day_that_was_done() {
+    run_course start 19
+    make_check day19 <<<'echo "1 of 1 behaviours"'
+    run_course check
+    run_course hint
+    run_course start 19 --again
+    run_course list
+    expect "  started  day19_fused"
+    run_course hint
+    expect "hint 1 of 3"
+}
+
 test_start_without_a_day_begins_the_first_open_one() {
     run_course start
     expect "work/day19/day19.cpp"
@@ -383,7 +397,7 @@ test_check_notes_a_green_day_and_says_what_is_not_proven() {
     make_check day19 <<<'echo "1 of 1 behaviours"'
     run_course check
     expect_status 0
-    expect "not proven here: how fast it is" "./course solution day19" "./course next"
+    expect "8 of 8 known bugs are caught by this check" "not proven here: how fast it is" "./course solution day19" "./course next"
     run_course list
     expect "  done     day19_fused            Attend in place."
 }

@@ -137,7 +137,8 @@ prove_mutants() {
             lines+=$(printf '\n- %s\n    %s' "$title" "$by")
         fi
     done
-    printf '%d of %d known bugs are caught; each, and the first behaviour that it lacks:\n%s\n' "$caught" "$total" "$lines"
+    printf '%d of %d known bugs are caught\n\nEach bug, and the first behaviour that it lacks:\n%s\n' \
+        "$caught" "$total" "$lines"
 }
 
 prove() { # prove DAY: the account of one day
