@@ -60,59 +60,10 @@ exercise_day() { # the day that a word names and that has an exercise; without a
 # ---- Stubs: made from the library's own source, so that they can't drift from it
 
 cut_regions() { # cut_regions DAY SOURCE stub|empty|solution: SOURCE with its regions emptied, or the regions alone
-    local day=$1
-    awk -v day="${day#day}" -v mode="$3" -v source="$2" '
-        function indent_of(line) { match(line, /^ */); return RLENGTH }
-        function spaces(count) { return sprintf("%" count "s", "") }
-        function put(line) { if (mode != "solution") print line }
-
-        FNR == NR { # exercise.txt
-            if (sub(/^region: */, "") && (at = index($0, " | "))) wanted[substr($0, 1, at - 1)] = substr($0, at + 3)
-            next
-        }
-        FNR == 1 { day += 0 } # "19_fused" is 19
-        /^ *\/\/! \[.*\]$/ {
-            name = $0
-            gsub(/^ *\/\/! \[|\]$/, "", name)
-            if (name in wanted && inside == "") { inside = name; from = FNR + 1; count = 0; put($0); next }
-            if (name == inside) { close_region(); put($0); inside = ""; next }
-        }
-        inside != "" { lines[++count] = $0; next }
-        mode == "stub" && /^#include/ && !told++ {
-            print "// The exercise of Day " day ": fill in what throws. ./course check day" day
-            print "#include <stdexcept>"
-        }
-        { put($0) }
-        END {
-            if (inside != "") { print source ": region [" inside "] has no end" >"/dev/stderr"; exit 1 }
-        }
-
-        # A region that is one thing in braces keeps its head and its last brace.
-        function close_region(   i, head, last, margin, value) {
-            margin = indent_of(lines[1])
-            last = count
-            if (lines[count] == spaces(margin) "}") {
-                while (head < count && lines[++head] !~ /[{]$/) {}
-                last--
-                margin += 4
-            }
-            if (mode == "solution") {
-                print "// " source ", lines " from " to " from + count - 1
-                for (i = 1; i <= count; i++) print lines[i]
-                print ""
-                return
-            }
-            for (i = 1; i <= head; i++) print lines[i]
-            for (i = head + 1; i <= last; i++) if (index(lines[i], spaces(margin) "return ") == 1) value = 1
-            if (mode == "stub") {
-                print spaces(margin) "// TODO: " wanted[inside] "."
-                print spaces(margin) "throw std::logic_error("
-                print spaces(margin + 4) "\"implement on Day " day ": " wanted[inside] "\");"
-            } else if (value) {
-                print spaces(margin) "return {};"
-            }
-            for (i = last + 1; i <= count; i++) print lines[i]
-        }' "$root/days/$day/exercise/exercise.txt" "$root/$2"
+    local number
+    number=$(short "$1")
+    awk -v day="${number#day}" -v source="$2" -v mode="$3" -f "$root/days/cut_regions.awk" \
+        "$root/days/$1/exercise/exercise.txt" "$root/$2"
 }
 
 keep_copy() { # keep_copy FILE: moves it to the first free of FILE.1, FILE.2, ...

@@ -75,7 +75,7 @@ make_repo() { # three days; one of them draws a plot, one has an exercise
     make_day day19_fused "Attend in place."
     make_day day20_readbench "Time the read."
     touch "$repo/days/day20_readbench/plot_main.cpp"
-    cp "${course%/*}/days/exercise.sh" "$repo/days/"
+    cp "${course%/*}/days/exercise.sh" "${course%/*}/days/cut_regions.awk" "$repo/days/"
     make_exercise day19_fused
 }
 

@@ -58,10 +58,17 @@ test_each_stub_throws_once_for_each_region_and_is_no_wider_than_the_library() {
     done
 }
 
-test_a_region_without_an_end_is_an_error() {
-    root=$(mktemp -d)
+make_root() { # a made-up repository with one day
+    local made
+    made=$(mktemp -d)
+    mkdir -p "$made/days/day01_first/exercise"
+    cp "$root/days/cut_regions.awk" "$made/days/"
+    root=$made
     trap 'rm -rf "$root"' EXIT
-    mkdir -p "$root/days/day01_first/exercise"
+}
+
+test_a_region_without_an_end_is_an_error() {
+    make_root
     printf 'region: a | write it\n' >"$root/days/day01_first/exercise/exercise.txt"
     printf '//! [a]\nint a;\n' >"$root/a.cpp"
     ! cut_regions day01_first a.cpp stub >"$root/out" 2>"$root/err" || fail "wanted an error"
@@ -69,9 +76,7 @@ test_a_region_without_an_end_is_an_error() {
 }
 
 test_an_empty_stub_returns_nothing_where_a_value_is_due() {
-    root=$(mktemp -d)
-    trap 'rm -rf "$root"' EXIT
-    mkdir -p "$root/days/day01_first/exercise"
+    make_root
     printf 'region: a | write it\nregion: b | write it\n' >"$root/days/day01_first/exercise/exercise.txt"
     printf '//! [a]\nint f() {\n    if (x) {\n        return 1;\n    }\n    return 2;\n}\n//! [a]\n' >"$root/a.cpp"
     printf '//! [b]\nvoid g() {\n    if (x) {\n        return;\n    }\n    x = 1;\n}\n//! [b]\n' >>"$root/a.cpp"
