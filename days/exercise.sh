@@ -43,7 +43,13 @@ note_progress() { # note_progress DAY WHAT VALUE
 
 state_of() { # open, started or done; nothing for a day without an exercise
     if ! has_exercise "$1"; then return; fi
-    if [[ $(progress "$1" "done") ]]; then echo "done"; elif [[ $(progress "$1" started) ]]; then echo "started"; else echo "open"; fi
+    if [[ $(progress "$1" "done") ]]; then
+        echo "done"
+    elif [[ $(progress "$1" started) ]]; then
+        echo "started"
+    else
+        echo "open"
+    fi
 }
 
 exercise_day() { # the day that a word names and that has an exercise; without a word, the one started last
@@ -123,8 +129,12 @@ check() { # check [DAY]: builds the library with the learner's files, says which
 }
 
 cuda_for() { # ON for a day with a part for the GPU, where nvcc and a GPU are; else OFF
-    if [[ -e $root/days/$1/exercise/check_gpu.cpp ]] && have nvcc && have nvidia-smi && nvidia-smi -L >/dev/null 2>&1
-    then echo ON; else echo OFF; fi
+    if [[ -e $root/days/$1/exercise/check_gpu.cpp ]] && have nvcc &&
+        have nvidia-smi && nvidia-smi -L >/dev/null 2>&1; then
+        echo ON
+    else
+        echo OFF
+    fi
 }
 
 check_part() { # check_part day19 TARGET: builds one program of the check and runs it

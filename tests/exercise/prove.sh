@@ -107,7 +107,8 @@ prove_solution() {
 prove_stubs() {
     write_files "$1" stub
     if run_check "the stub"; then
-        [[ $status != 0 && $num_ok == 0 && $report == *"implement on Day "* ]] || wrong "the stub is not red:"$'\n'"$report"
+        [[ $status != 0 && $num_ok == 0 && $report == *"implement on Day "* ]] ||
+            wrong "the stub is not red:"$'\n'"$report"
         printf 'the stub %d, ' "$num_ok"
     fi
     write_files "$1" empty
