@@ -15,6 +15,7 @@
 #   check_gpu.cpp   those that need a GPU, checked where there is one (may be left out)
 #   hints/1.md ...  from a nudge to an outline
 #   mutants.txt     known bugs that the check must catch; tests/exercise/prove.sh reads it
+#   account.txt     what came of them; prove.sh --update writes it, the pages show it
 #
 # The learner's files are in work/dayNN, and work/progress has what was started, hinted at and done.
 
@@ -157,7 +158,7 @@ say_build_error() { # say_build_error day19 LOG: what the compiler says, without
 
 say_green() { # say_green DAY: the day is done
     note_progress "$1" "done" yes
-    sed -n 's/ are caught$/ are caught by this check/p' "$root/docs/output/exercise-$(short "$1").txt"
+    sed -n 's/ are caught$/ are caught by this check/p' "$root/days/$1/exercise/account.txt"
     exercise_field "$1" unproven | sed 's/^/not proven here: /'
     if [[ $(cuda_for "$1") == OFF ]]; then exercise_field "$1" unproven-without-gpu | sed 's/^/not proven here: /'; fi
     printf '\n%s is done. Compare: ./course solution %s   Then: ./course next\n' "$(short "$1")" "$(short "$1")"

@@ -4,7 +4,7 @@
 #
 # prove.sh [--update] DAY ...: proves the exercises of these days: the solution is green, the stub and one that
 # leaves the output empty are red, and the check catches every known bug of mutants.txt by an assertion while it
-# still passes something. The account must be the one that docs/output shows; --update writes it there.
+# still passes something. The account must be the one in the day's account.txt; --update writes it there.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -157,14 +157,14 @@ prove() { # prove DAY: the account of one day
 mkdir -p "$work"
 if [[ ${1:-} == --update ]]; then update=yes && shift; fi
 for day in "$@"; do
-    account=$build/exercise-$(short "$day").txt shown=$root/docs/output/exercise-$(short "$day").txt
+    account=$build/account.txt shown=$root/days/$day/exercise/account.txt
     prove "$day" >"$account" 2>&1
     if grep -q WRONG "$account"; then bad=1; fi
     printf '%s\n' "$day" && cat "$account"
     if [[ $update ]]; then
         cp "$account" "$shown"
     elif ! diff "$shown" "$account"; then
-        wrong "docs/output shows another account; if this one is right: tests/exercise/prove.sh --update $day"
+        wrong "$day/exercise/account.txt has another account; if this is right: tests/exercise/prove.sh --update $day"
     fi
 done
 exit "$bad"
