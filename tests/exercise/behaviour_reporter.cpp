@@ -24,6 +24,8 @@ std::string words_for(const Catch::AssertionResult& result) {
     switch (result.getResultType()) {
         case Catch::ResultWas::ThrewException:
             return "it threw: " + message;
+        case Catch::ResultWas::ExplicitSkip:
+            return "it was not run: " + message;
         case Catch::ResultWas::FatalErrorCondition:
             return words_for_signal(message);
         case Catch::ResultWas::DidntThrowException:
@@ -54,7 +56,9 @@ class BehaviourReporter : public Catch::StreamingReporterBase {
     static std::string getDescription() { return "one line for each behaviour of an exercise"; }
 
     void assertionEnded(const Catch::AssertionStats& stats) override {
-        if (stats.assertionResult.isOk() || !first_missing_.empty()) {
+        const bool skipped =
+            stats.assertionResult.getResultType() == Catch::ResultWas::ExplicitSkip;
+        if ((stats.assertionResult.isOk() && !skipped) || !first_missing_.empty()) {
             return;
         }
         first_missing_ = currentTestCaseInfo->name + '\n';
