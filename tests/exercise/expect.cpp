@@ -7,6 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <iomanip>
 
@@ -76,7 +77,7 @@ std::string first_difference(const Expectation& e, std::span<const float> got) {
     const auto place = static_cast<std::size_t>(first);
     return join_text(std::setprecision(9), e.name, ' ', shape_text(e.axes), ": ", num_wrong, " of ",
                      e.expected.size(),
-                     num_wrong == 1 ? " element is wrong" : " elements are wrong",
+                     num_wrong == 1 ? " elements is wrong" : " elements are wrong",
                      "\nthe first is ", e.name, place_text(e.axes, first), ": expected ",
                      e.expected[place], ", got ", got[place]);
 }
@@ -108,6 +109,7 @@ void expect_oracle(PagedCase& test, const PagedAttentionParams& params, const Re
 
 void expect_same_bits(PagedCase& test, const Read& read, const Read& other) {
     other(test.params());
+    const std::vector<std::byte> bytes = test.out();
     const std::vector<float> out = test.out_floats();
     const std::vector<float> lse = test.lse();
     read(test.params());
@@ -115,6 +117,7 @@ void expect_same_bits(PagedCase& test, const Read& read, const Read& other) {
                                        test.out_floats()));
     fail_if_any(
         test, first_difference({"lse", row_axes(test), {lse.begin(), lse.end()}, 0.0}, test.lse()));
+    fail_if_any(test, test.out() == bytes ? "" : "out: a zero has the other sign");
 }
 
 }  // namespace nanoserve::testing

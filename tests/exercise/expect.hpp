@@ -8,7 +8,7 @@
 
 #include <nanoserve/attention/paged_attention_params.hpp>
 
-#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
