@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include "fill_page.hpp"
+
+#include "figure_table.hpp"
+#include "figure_text.hpp"
+#include "page_error.hpp"
+#include "slots.hpp"
+#include "text.hpp"
+#include "typed_figures.hpp"
+
+#include <nanoserve/report/file_error.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace nanoserve::pages {
+namespace {
+
+const Day& find_day(const std::vector<Day>& days, std::string_view number) {
+    const auto found = std::find_if(days.begin(), days.end(),
+                                    [&](const Day& day) { return day.number == number; });
+    if (found == days.end()) {
+        throw PageError(fmt::format("there is no day {}", number));
+    }
+    return *found;
+}
+
+// The first screen of a day's page: where in the course it is, and the three commands.
+std::string day_head(const Day& day, std::string_view red_test) {
+    if (red_test.empty()) {
+        throw PageError("a day's head names its first red test: \"day 19: SENTENCE\"");
+    }
+    return fmt::format(
+        "<div class=\"day\">\n"
+        "<div class=\"where\">Day {0} · week {1} · phase {2}</div>\n"
+        "<div class=\"adds\">Today adds: {3}.</div>\n"
+        "<div class=\"step\"><span class=\"what\">run it</span> <code>./course run "
+        "day{0}</code></div>\n"
+        "<div class=\"step\"><span class=\"what\">write it yourself</span> <code>./course start "
+        "day{0}</code></div>\n"
+        "<div class=\"step\"><span class=\"what\">first red test</span> <code>./course check "
+        "day{0}</code> <span class=\"test\">{4}</span></div>\n"
+        "</div>\n",
+        day.number, day.week, day.phase, day.adds, red_test);
+}
+
+std::string days_table(const std::vector<Day>& days, Medium medium) {
+    std::string text = "| day | what it adds | run it |\n| --- | --- | --- |\n";
+    for (const Day& day : days) {
+        const std::string name =
+            medium == Medium::site ? fmt::format("@ref day{0} \"{0}, {1}\"", day.number, day.title)
+                                   : fmt::format("{}, {}", day.number, day.title);
+        text += fmt::format("| {} | {} | `./course run day{}` |\n", name, day.adds, day.number);
+    }
+    return text;
+}
+
+// A figure must not be torn from its unit at the end of a line.
+std::string unbroken(std::string text) {
+    for (std::size_t at = text.find(' '); at != std::string::npos; at = text.find(' ', at)) {
+        text.replace(at, 1, "\u00a0");
+    }
+    return text;
+}
+
+class PageFiller {
+  public:
+    PageFiller(Medium medium, DataFolder& data, const std::vector<Day>& days)
+        : medium_(medium), data_(data), days_(days) {}
+
+    FilledPage fill(std::string_view page) {
+        FilledPage filled;
+        for (const Piece& piece : split_page(page)) {
+            if (!piece.is_slot) {
+                filled.text += piece.text;
+                continue;
+            }
+            try {
+                filled.text += fill_slot(piece);
+            } catch (const PageError& error) {
+                filled.problems.push_back({piece.line, error.what()});
+            } catch (const report::FileError& error) {
+                filled.problems.push_back({piece.line, error.what()});
+            }
+        }
+        for (const auto& [file, line] : first_use_) {
+            if (!sources_shown_.contains(file)) {
+                filled.problems.push_back(
+                    {line, fmt::format("figures of data/{0}.csv are shown, but not their machine "
+                                       "and date: add {{{{source {0}}}}}",
+                                       file)});
+            }
+        }
+        return filled;
+    }
+
+  private:
+    std::string fill_slot(const Piece& piece) {
+        if (medium_ == Medium::site) {
+            return value(piece);
+        }
+        if (!piece.is_kept_slot) {
+            throw PageError("here a slot is \"<!-- {{...}} -->text<!-- /-->\"");
+        }
+        const std::string_view head =
+            piece.text.substr(0, static_cast<std::size_t>(piece.kept.data() - piece.text.data()));
+        const std::string_view tail = piece.text.substr(head.size() + piece.kept.size());
+        std::string text = value(piece);
+        if (text.ends_with('\n')) {
+            text = "\n" + text;
+        }
+        return std::string(head) + text + std::string(tail);
+    }
+
+    std::string value(const Piece& piece) {
+        const std::string_view query = piece.query;
+        if (const std::string_view typed = typed_text(query); !typed.empty()) {
+            return unbroken(std::string(typed));
+        }
+        if (piece.is_kept_slot && is_typed_kind(query)) {
+            return std::string(piece.kept);
+        }
+        if (query.starts_with("table ")) {
+            const std::string_view table = query.substr(6);
+            sources_shown_.insert(parse_cell(cut(table, "\n").first).file);
+            return figure_table(data_, table);
+        }
+        if (query.starts_with("source ")) {
+            const std::string file(trimmed(query.substr(7)));
+            sources_shown_.insert(file);
+            return source_text(data_, file);
+        }
+        if (query.starts_with("day ")) {
+            const auto [number, red_test] = cut(query.substr(4), ":");
+            return day_head(find_day(days_, number), red_test);
+        }
+        if (query == "days") {
+            return days_table(days_, medium_);
+        }
+        if (query == "map") {
+            return "@dotfile days.dot \"the days, and which builds on which\"\n";
+        }
+        const FigureQuery figure = parse_figure(query);
+        std::string text = unbroken(figure_text(data_, figure));
+        for (const CellQuery& cell : figure.cells) {
+            first_use_.emplace(cell.file, piece.line);
+        }
+        return text;
+    }
+
+    Medium medium_;
+    DataFolder& data_;
+    const std::vector<Day>& days_;
+    std::map<std::string, std::size_t> first_use_;  // a file, and the line that first shows it
+    std::set<std::string> sources_shown_;
+};
+
+}  // namespace
+
+FilledPage fill_page(std::string_view page, Medium medium, DataFolder& data,
+                     const std::vector<Day>& days) {
+    return PageFiller(medium, data, days).fill(page);
+}
+
+}  // namespace nanoserve::pages
