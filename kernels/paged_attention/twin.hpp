@@ -10,7 +10,10 @@ namespace nanoserve {
 
 /// The order in which the twin runs the threads of a thread block between two barriers. A result
 /// that depends on it is a race.
-enum class ThreadOrder { ascending, descending };
+enum class ThreadOrder {
+    ascending,   ///< thread 0 first
+    descending,  ///< thread 0 last
+};
 
 /// paged_attention on the CPU: the very steps that the GPU runs, one thread after the other, with
 /// every read of the cache counted and checked. Slow; for tests and pictures. All pointers are host

@@ -10,7 +10,11 @@ namespace nanoserve {
 /// The instruction sets that the reads are compiled for, from one source; avx2 and avx512 include
 /// fused multiply-add and the conversion of fp16. The bits of gather_read, sdpa and
 /// paged_attention_reference do not depend on it.
-enum class InstructionSet { baseline, avx2, avx512 };
+enum class InstructionSet {
+    baseline,  ///< what every processor of the architecture has
+    avx2,      ///< x86-64 with 32-byte vectors
+    avx512,    ///< x86-64 with 64-byte vectors
+};
 
 /// "baseline", "avx2" or "avx512".
 [[nodiscard]] std::string_view to_string(InstructionSet set);

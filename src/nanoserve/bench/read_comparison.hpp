@@ -16,7 +16,12 @@
 namespace nanoserve {
 
 /// What may be claimed about the candidate. `none` means that nothing may.
-enum class Verdict { none, faster, slower, no_difference };
+enum class Verdict {
+    none,           ///< nothing may be claimed
+    faster,         ///< the interval of the ratio lies above 1
+    slower,         ///< it lies below 1
+    no_difference,  ///< it holds 1
+};
 
 /// "faster", "slower", "no difference"; "" for none.
 [[nodiscard]] std::string_view to_string(Verdict verdict);
@@ -28,7 +33,10 @@ struct SamplePair {
 };
 
 /// Whether the number of samples was fixed beforehand or decided by a StopRule on the way.
-enum class SampleCount { fixed, by_stop_rule };
+enum class SampleCount {
+    fixed,         ///< beforehand: a verdict is possible
+    by_stop_rule,  ///< on the way: the numbers had a say in it, so there is no verdict
+};
 
 /// Two timings whose samples were taken in pairs.
 ///

@@ -10,7 +10,11 @@
 namespace nanoserve {
 
 /// Element type of a pool, of q and of out. Arithmetic is fp32 whatever the storage.
-enum class DType : std::uint8_t { fp32, fp16, bf16 };
+enum class DType : std::uint8_t {
+    fp32,  ///< float, 4 bytes
+    fp16,  ///< Fp16, 2 bytes
+    bf16,  ///< Bf16, 2 bytes
+};
 
 /// bfloat16 storage: the upper half of a float. Not an arithmetic type.
 struct Bf16 {
