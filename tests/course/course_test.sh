@@ -205,7 +205,7 @@ test_answers_an_unknown_word_in_one_line() {
     run_course strat day19
     expect_status 2
     expect_lines 1
-    expect "strat" "list run test start check hint solution next plot replay doctor help"
+    expect "strat" "list run test start check hint solution next plot replay docs doctor help"
 }
 
 test_answers_an_unknown_day_with_the_days() {
@@ -547,6 +547,23 @@ test_fails_with_status_1_when_a_test_fails() {
     make_stub ctest <<<'exit 8'
     run_course test
     expect_status 1
+}
+
+test_builds_the_site_and_says_where_it_begins() {
+    run_course docs
+    expect_status 0
+    expect_call "cmake <--preset> <docs>" "cmake <--build> <--preset> <docs>"
+    expect "file://$repo/build/docs/html/index.html"
+    expect_no_call "apt-get <install>"
+}
+
+test_asks_for_what_the_site_needs_by_the_word_docs_alone() {
+    lose_packages doxygen graphviz libjs-mathjax
+    run_course test
+    expect_no_call "<install>"
+    run_course docs
+    expect "missing on this machine: doxygen graphviz libjs-mathjax"
+    expect_call "<doxygen> <graphviz> <libjs-mathjax>"
 }
 
 test_refuses_a_label_that_it_does_not_know() {
