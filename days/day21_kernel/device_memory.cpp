@@ -23,6 +23,7 @@ DeviceBuffer to_device(const std::vector<T>& elements) {
 }
 
 template DeviceBuffer to_device(const std::vector<std::int32_t>& elements);
+template DeviceBuffer to_device(const std::vector<float>& elements);
 
 void copy_to_host(std::span<std::byte> to, const void* from) {
     NANOSERVE_CUDA_TRY(cudaMemcpy(to.data(), from, to.size(), cudaMemcpyDeviceToHost));

@@ -7,6 +7,7 @@
 #include "options.hpp"
 #include "result_files.hpp"
 #include "result_text.hpp"
+#include "warm_up.hpp"
 
 #include <nanoserve/report/file_error.hpp>
 
@@ -65,7 +66,9 @@ int main(int argc, char** argv) {
     };
     const Options& options = std::get<Options>(parsed);
     try {
-        if (const auto reason = reason_for_no_measurement()) {
+        if (options.warm_up) {
+            fmt::print("{}", tell_warm_up());
+        } else if (const auto reason = reason_for_no_measurement()) {
             fmt::print("No GPU is measured: {}.\n", *reason);
             tell_without_gpu();
         } else {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measurement in a build without CUDA: there is none.
 #include "measurement.hpp"
+#include "warm_up.hpp"
 
 #include <stdexcept>
 
@@ -20,6 +21,11 @@ CellResult measure(const Options&, const Cell&) {
 }
 
 report::GpuFacts gpu_facts() {
+    throw std::logic_error(kReason);
+}
+
+std::vector<float> copy_blocks_on_gpu(const std::vector<float>&, const std::vector<std::int32_t>&,
+                                      Launch) {
     throw std::logic_error(kReason);
 }
 

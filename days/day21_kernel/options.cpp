@@ -56,6 +56,8 @@ void add_flags(CLI::App& app, Options& options, std::vector<std::string>& shapes
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
     with_default("--samples", options.num_samples, "samples of each read, a graph replay each")
         ->check(CLI::Range(6, 100000));
+    app.add_flag("--warm-up", options.warm_up,
+                 "run the small kernel that the day's page begins with, and nothing else");
     app.add_flag("--check", options.check_only,
                  "compare the outputs with the float64 oracle and time nothing");
     app.add_option("--data", options.data,

@@ -35,6 +35,7 @@ struct Options {
     std::vector<std::int64_t> histories = {16, 64, 256, 1024, 4096, 16384, 65536};  ///< tokens
     std::int32_t block_size = 16;                                                   ///< tokens
     std::size_t num_samples = 50;
+    bool warm_up = false;  ///< only the small kernel that the page begins with
     bool check_only = false;
     /// Folder of the CSV and its sidecar; empty: nothing is written.
     std::filesystem::path data;

@@ -7,6 +7,7 @@ set -euo pipefail
 
 programs=$(cd "$1" && pwd)
 data=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../data" && pwd) # the recorded files
+pages=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../docs" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
@@ -18,11 +19,14 @@ expect() { # expect WHAT IS SHOULD
     [[ $2 == "$3" ]] || { printf '%s is %s, should be %s\n' "$1" "$2" "$3"; cat out.txt err.txt; exit 1; }
 }
 says() { grep -qF -- "$2" "$1" || { printf '%s does not say: %s\n' "$1" "$2"; cat "$1"; exit 1; }; }
+shows() { # shows FILE NAME: the file has the text that a page of docs/ shows as this program's output
+    [[ $(<"$1") == *"$(<"$pages/output/$2")"* ]] || { printf 'the program no longer prints docs/output/%s\n' "$2"; cat "$1"; exit 1; }
+}
 num_lines() { wc -l <"$1" | tr -d ' '; }
 
 test_day_16_shows_the_table_and_proves_the_gather() {
     expect status "$(status_of day day16_gather)" 0
-    says out.txt 'logical'
+    shows out.txt day-16-blocks.txt
     says out.txt 'never paged: yes, bit for bit'
     says out.txt 'bytes: copy'
     says out.txt 'time of one read: best'
@@ -31,7 +35,20 @@ test_day_16_shows_the_table_and_proves_the_gather() {
 test_day_19_attends_in_place_with_the_same_bits() {
     expect status "$(status_of day day19_fused)" 0
     says out.txt 'fused == gathered: yes, bit for bit'
+    shows out.txt day-16-blocks.txt
     says out.txt 'none copied'
+}
+
+test_day_21_warms_up_with_a_kernel_of_one_line() {
+    expect status "$(status_of day day21_kernel --warm-up)" 0
+    shows out.txt day-21-warm-up.txt
+    says out.txt 'on the CPU, thread after thread'
+}
+
+test_day_21_without_a_gpu_shows_what_each_head_reads() {
+    expect status "$(status_of day day21_kernel)" 0
+    if ! grep -q 'No GPU is measured' out.txt; then exit 4; fi # there is one
+    shows out.txt day-21-reads.txt
 }
 
 test_day_20_writes_the_csv_the_sidecar_and_both_pictures() {
