@@ -84,12 +84,28 @@ std::string_view first_part(std::string_view adds) {
 
 Day parse_day(std::string number, std::string_view text) {
     const Fields fields = parse_fields(text);
-    Day day{std::move(number), fields.at("title"), fields.at("week"), fields.at("phase"), {},
-            fields.at("adds")};
+    Day day{std::move(number),
+            fields.at("title"),
+            fields.at("week"),
+            fields.at("phase"),
+            {},
+            fields.at("adds"),
+            {}};
     for (const std::string_view name : split(fields.at("builds-on"), " ")) {
         day.builds_on.push_back(without_prefix(name));
     }
     return day;
+}
+
+std::vector<std::string> parse_behaviours(std::string_view check_cpp) {
+    constexpr std::string_view kBegin = "TEST_CASE(\"";
+    std::vector<std::string> behaviours;
+    for (std::size_t at = check_cpp.find(kBegin); at != std::string_view::npos;
+         at = check_cpp.find(kBegin, at)) {
+        at += kBegin.size();
+        behaviours.emplace_back(check_cpp.substr(at, check_cpp.find('"', at) - at));
+    }
+    return behaviours;
 }
 
 std::vector<Day> read_days(const std::filesystem::path& folder) {
@@ -103,6 +119,10 @@ std::vector<Day> read_days(const std::filesystem::path& folder) {
         try {
             days.push_back(
                 parse_day(without_prefix(cut(name, "_").first), report::read_file(path)));
+            if (const auto check = entry.path() / "exercise" / "check.cpp";
+                std::filesystem::exists(check)) {
+                days.back().behaviours = parse_behaviours(report::read_file(check));
+            }
         } catch (const PageError& error) {
             throw PageError(fmt::format("days/{}/day.txt: {}", name, error.what()));
         }

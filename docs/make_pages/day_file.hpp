@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-// What each day says of itself in `days/dayNN_name/day.txt`: one "key: value" a line, '#' begins a
-// comment.
+// What each day says of itself in `days/dayNN_name/day.txt`, one "key: value" a line, '#' begins a
+// comment; and what its exercise asks for.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,13 @@
 namespace nanoserve::pages {
 
 struct Day {
-    std::string number;                  ///< "19"
-    std::string title;                   ///< a word or two
-    std::string week;                    ///< "5"
-    std::string phase;                   ///< "2, paged memory"
-    std::vector<std::string> builds_on;  ///< numbers of earlier days
-    std::string adds;                    ///< the one idea of the day
+    std::string number;                   ///< "19"
+    std::string title;                    ///< a word or two
+    std::string week;                     ///< "5"
+    std::string phase;                    ///< "2, paged memory"
+    std::vector<std::string> builds_on;   ///< numbers of earlier days
+    std::string adds;                     ///< the one idea of the day
+    std::vector<std::string> behaviours;  ///< that the exercise checks, in order; empty without one
 
     bool operator==(const Day&) const = default;
 };
@@ -25,6 +26,9 @@ struct Day {
 /// The day that `text` describes. Throws `PageError` naming line or key for a line that is no
 /// "key: value", an unknown key, and a key that is missing or there twice.
 [[nodiscard]] Day parse_day(std::string number, std::string_view text);
+
+/// The names of the test cases of an exercise's check, in order: what the learner's code has to do.
+[[nodiscard]] std::vector<std::string> parse_behaviours(std::string_view check_cpp);
 
 /// All days of a folder that have such a file, by number. Throws `PageError` naming the file for
 /// what `parse_day` refuses and for a day that builds on one that isn't earlier.

@@ -20,7 +20,9 @@ void set_key(CellQuery& query, std::string_view column, std::string_view value) 
     }
     const auto same = std::find_if(query.keys.begin(), query.keys.end(),
                                    [&](const auto& key) { return key.column == column; });
-    if (same != query.keys.end()) {
+    if (value == "*") {
+        std::erase_if(query.keys, [&](const auto& key) { return key.column == column; });
+    } else if (same != query.keys.end()) {
         same->value = value;
     } else {
         query.keys.push_back({std::string(column), std::string(value)});

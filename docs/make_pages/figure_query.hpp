@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a page names a measured figure:
 //
-//   day-20-readbench: best_us, read=fused, seq_len=4096                one cell of
-//   data/day-20-readbench.csv day-20-readbench: best_us, read=gather, seq_len=4096 / read=fused  a
-//   ratio; behind the slash stands only
-//                                                                      what is different there
-//   ... as %                                                           the ratio in per cent
+//   day-20-readbench: best_us, read=fused, seq_len=4096
+//       one cell of data/day-20-readbench.csv
+//   day-20-readbench: best_us, read=gather, seq_len=4096 / read=fused
+//       a ratio; behind the slash stands only what is different there
+//   ... as %
+//       the ratio in per cent
+//   ..., verdict=*
+//       without that key, where it would come from before the slash or from a table
 #pragma once
 
 #include <string>

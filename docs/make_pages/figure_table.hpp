@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table of measured figures, as a page asks for it:
 //
-//   table day-21-kernel-h200: head_dim=64, num_seqs=64    the keys that all cells share
-//   by seq_len                                            one line for each value of this column
-//   kernel: best_us, read=kernel                          a column of the table: its head and a
-//   figure of the limit: floor_us, read=kernel / best_us as %
+//   table day-21-kernel-h200: head_dim=64, num_seqs=64
+//   by seq_len
+//   kernel: best_us, read=kernel
+//   of the limit: floor_us, read=kernel / best_us as %
 //
-// Without lines of its own it is the table that the days' programs print.
+// First the keys that all cells share; then the column, or columns, whose values begin the lines;
+// then the columns of figures, each with its head. Without lines of its own it is the table that
+// the days' programs print.
 #pragma once
 
 #include "data_folder.hpp"

@@ -29,23 +29,44 @@ const Day& find_day(const std::vector<Day>& days, std::string_view number) {
     return *found;
 }
 
-// The first screen of a day's page: where in the course it is, and the three commands.
-std::string day_head(const Day& day, std::string_view red_test) {
-    if (red_test.empty()) {
-        throw PageError("a day's head names its first red test: \"day 19: SENTENCE\"");
-    }
+std::string step(std::string_view what, std::string_view command, std::string_view more = "") {
     return fmt::format(
-        "<div class=\"day\">\n"
-        "<div class=\"where\">Day {0} · week {1} · phase {2}</div>\n"
-        "<div class=\"adds\">Today adds: {3}.</div>\n"
-        "<div class=\"step\"><span class=\"what\">run it</span> <code>./course run "
-        "day{0}</code></div>\n"
-        "<div class=\"step\"><span class=\"what\">write it yourself</span> <code>./course start "
-        "day{0}</code></div>\n"
-        "<div class=\"step\"><span class=\"what\">first red test</span> <code>./course check "
-        "day{0}</code> <span class=\"test\">{4}</span></div>\n"
-        "</div>\n",
-        day.number, day.week, day.phase, day.adds, red_test);
+        "<div class=\"step\"><span class=\"what\">{}</span> <code>{}</code>{}</div>\n", what,
+        command, more);
+}
+
+// The first screen of a day's page: where in the course it is, and what to type.
+std::string day_head(const Day& day) {
+    std::string text = fmt::format(
+        "<div class=\"day\">\n<div class=\"where\">Day {} · week {} · phase {}</div>\n"
+        "<div class=\"adds\">Added today: {}.</div>\n",
+        day.number, day.week, day.phase, day.adds);
+    text += step("run it", "./course run day" + day.number);
+    if (!day.behaviours.empty()) {
+        text += step("write it yourself", "./course start day" + day.number);
+        text += step("first red test", "./course check day" + day.number,
+                     fmt::format(" <span class=\"test\">{}</span>", day.behaviours.front()));
+    }
+    return text + "</div>\n";
+}
+
+// What a day asks the learner to write; nothing where it has no exercise.
+std::string exercise_text(const Day& day) {
+    if (day.behaviours.empty()) {
+        return "";
+    }
+    std::string text = fmt::format(
+        "# Write it yourself\n\n```\n./course start day{0}\n./course check day{0}\n./course hint "
+        "day{0}\n```\n\nThe first writes a stub into `work/`: this day's code without its heart. "
+        "The "
+        "second builds the library with your file in its place and says which of these behaviours "
+        "it "
+        "has:\n\n",
+        day.number);
+    for (const std::string& behaviour : day.behaviours) {
+        text += fmt::format("1. {}\n", behaviour);
+    }
+    return text + "\nThe third gives one more hint each time; @ref exercises tells the rest.\n";
 }
 
 std::string days_table(const std::vector<Day>& days, Medium medium) {
@@ -135,8 +156,10 @@ class PageFiller {
             return source_text(data_, file);
         }
         if (query.starts_with("day ")) {
-            const auto [number, red_test] = cut(query.substr(4), ":");
-            return day_head(find_day(days_, number), red_test);
+            return day_head(find_day(days_, trimmed(query.substr(4))));
+        }
+        if (query.starts_with("exercise ")) {
+            return exercise_text(find_day(days_, trimmed(query.substr(9))));
         }
         if (query == "days") {
             return days_table(days_, medium_);

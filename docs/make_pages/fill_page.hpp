@@ -6,7 +6,8 @@
 //   table FILE: ...                 a table of them, see figure_table.hpp
 //   source FILE                     machine, software, date and commit of a result file
 //   defined: 95 %                   a number that nobody measured, see typed_figures.hpp
-//   day 19: SENTENCE                the head of a day's page; the sentence is its first red test
+//   day 19                          the head of a day's page: place, idea, what to type
+//   exercise 19                     the day's exercise and the behaviours it asks for
 //   days                            the table of the days
 //   map                             the map of the days, drawn from what they build on
 #pragma once

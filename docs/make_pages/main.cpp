@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // make_pages: fills the measured figures into the course's pages.
 //
-//   make_pages write ROOT FOLDER PAGE...   the pages for Doxygen, in reading order, and the map of
-//   the days make_pages update ROOT PAGE...         fills the kept slots of a page in place: the
-//   README make_pages check PAGE...               finds performance figures that somebody typed
+//   make_pages write ROOT FOLDER PAGE...
+//       the pages for Doxygen, in reading order, and the map of the days
+//   make_pages update ROOT PAGE...
+//       fills the kept slots of a page in place: the README
+//   make_pages check PAGE...
+//       finds performance figures that somebody typed
 //
 // ROOT is the repository, with its data/ and days/. Exit status: 0 fine, 1 something is wrong with
 // a page (each line says where), 2 wrong usage.

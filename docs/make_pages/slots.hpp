@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a page holds something that the build fills in. A slot is written in one of two ways:
 //
-//   {{day-20-readbench: best_us, ...}}                        in docs/: the build writes the page
-//   anew
-//   <!-- {{day-20-readbench: best_us, ...}} -->1.19 ms<!-- /-->   in the README: read as it is, so
-//   kept filled
+//   {{day-20-readbench: best_us, ...}}
+//       in docs/: the build writes the page anew
+//   <!-- {{day-20-readbench: best_us, ...}} -->1.19 ms<!-- /-->
+//       in the README, which is read as it is and so kept filled
 #pragma once
 
 #include <cstddef>

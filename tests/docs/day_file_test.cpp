@@ -32,8 +32,13 @@ void write_day(const std::filesystem::path& folder, const std::string& name,
 }  // namespace
 
 TEST_CASE("a day says where it is and what it builds on", "[docs][pure]") {
-    CHECK(parse_day("19", kDay) ==
-          Day{"19", "fused", "5", "2, paged memory", {"16", "18"}, "attend in place; the oracle"});
+    CHECK(parse_day("19", kDay) == Day{"19",
+                                       "fused",
+                                       "5",
+                                       "2, paged memory",
+                                       {"16", "18"},
+                                       "attend in place; the oracle",
+                                       {}});
 }
 
 TEST_CASE("an unknown, doubled or missing key of a day is refused", "[docs][pure]") {
@@ -53,6 +58,18 @@ TEST_CASE("the days of a folder come in order; a folder without day.txt is none"
     REQUIRE(days.size() == 2);
     CHECK(days[0].number == "16");
     CHECK(days[1].builds_on == std::vector<std::string>{"16"});
+}
+
+TEST_CASE("the behaviours of an exercise are the names of its test cases, in order",
+          "[docs][pure]") {
+    const nanoserve::report::testing::TemporaryFolder folder;
+    write_day(folder.path(), "day19_fused", "");
+    std::filesystem::create_directories(folder.path() / "day19_fused" / "exercise");
+    nanoserve::report::write_file_atomically(
+        folder.path() / "day19_fused" / "exercise" / "check.cpp",
+        "TEST_CASE(\"first, of one block\") {\n}\nTEST_CASE(\"second\", \"[tag]\") {\n}\n");
+    CHECK(read_days(folder.path())[0].behaviours ==
+          std::vector<std::string>{"first, of one block", "second"});
 }
 
 TEST_CASE("a day builds on earlier days only", "[docs][pure]") {

@@ -36,6 +36,16 @@ TEST_CASE("a cell without a value is a dash", "[docs][pure]") {
                ContainsSubstring("| 16 | 2.00 × |\n| 64 | – |\n"));
 }
 
+TEST_CASE("a table may have a line for each pair of keys, and a figure may drop one",
+          "[docs][pure]") {
+    CHECK_THAT(table("sweep: verdict=faster\nby read, seq_len\nbest: best_us\n"
+                     "gather: best_us, read=gather, verdict=*"),
+               StartsWith("| read | history | best | gather |\n"
+                          "| ---: | ---: | ---: | ---: |\n"
+                          "| fused | 16 | 5.00 µs | 10.0 µs |\n"
+                          "| fused | 64 | 2.50 ms | 40.0 µs |\n"));
+}
+
 TEST_CASE("a table says where its figures come from", "[docs][pure]") {
     CHECK_THAT(table("sweep: read=fused"),
                ContainsSubstring("\n*AMD EPYC, 2 CPUs · GCC 12.2.0 Release · 2026-07-04 · commit "

@@ -15,7 +15,14 @@ FilledPage fill(std::string_view page, Medium medium = Medium::site) {
     SampleData sample;
     DataFolder data = sample.data();
     return fill_page(page, medium, data,
-                     {{"16", "gather", "5", "2, paged memory", {}, "rebuild the history"}});
+                     {{"16",
+                       "gather",
+                       "5",
+                       "2, paged memory",
+                       {},
+                       "rebuild the history",
+                       {"the blocks come in order", "the last one is cut"}},
+                      {"18", "words", "5", "2, paged memory", {}, "talk", {}}});
 }
 
 }  // namespace
@@ -37,27 +44,40 @@ TEST_CASE("a page that shows figures also says where they come from", "[docs][pu
 }
 
 TEST_CASE("each slot that can't be filled is named by its line", "[docs][pure]") {
-    const FilledPage page =
-        fill("{{sweep: best_us, read=fusd, seq_len=64}}\n\n{{nothing}}\n{{day 17: x}} {{day 16}}");
+    const FilledPage page = fill(
+        "{{sweep: best_us, read=fusd, seq_len=64}}\n\n{{nothing}}\n{{day 17}} {{exercise 17}}");
     REQUIRE(page.problems.size() == 4);
     CHECK(page.problems[0].line == 1);
     CHECK_THAT(page.problems[0].text, ContainsSubstring("read=fusd"));
     CHECK(page.problems[1].line == 3);
     CHECK_THAT(page.problems[2].text, ContainsSubstring("no day 17"));
-    CHECK_THAT(page.problems[3].text, ContainsSubstring("first red test"));
+    CHECK_THAT(page.problems[3].text, ContainsSubstring("no day 17"));
 }
 
 TEST_CASE("a number that says what it is passes as it is", "[docs][pure]") {
     CHECK(fill("the {{defined: 95 %}} interval").text == "the 95\u00a0% interval");
 }
 
-TEST_CASE("a day's head has its place, its idea and three commands", "[docs][pure]") {
-    const std::string text = fill("{{day 16: the blocks come in order}}").text;
+TEST_CASE("a day's head has its place, its idea, three commands and the first red test",
+          "[docs][pure]") {
+    const std::string text = fill("{{day 16}}").text;
     for (const char* part :
          {"Day 16 · week 5 · phase 2, paged memory", "rebuild the history", "./course run day16",
           "./course start day16", "./course check day16", "the blocks come in order"}) {
         CHECK_THAT(text, ContainsSubstring(part));
     }
+}
+
+TEST_CASE("a day's exercise is its commands and the behaviours it asks for", "[docs][pure]") {
+    CHECK_THAT(fill("{{exercise 16}}").text,
+               ContainsSubstring("./course hint day16") &&
+                   ContainsSubstring("\n1. the blocks come in order\n1. the last one is cut\n"));
+}
+
+TEST_CASE("a day without an exercise speaks of none", "[docs][pure]") {
+    CHECK_THAT(fill("{{day 18}}").text,
+               ContainsSubstring("./course run day18") && !ContainsSubstring("./course start"));
+    CHECK(fill("{{exercise 18}}").text.empty());
 }
 
 TEST_CASE("a kept slot keeps its comments and gets the newest text", "[docs][pure]") {
