@@ -13,8 +13,10 @@ namespace nanoserve {
 /// and its text.
 class CudaError : public std::runtime_error {
   public:
+    /// `call` is the text of the call that gave `code`, `place` where it stands.
     CudaError(cudaError_t code, const char* call, const std::source_location& place);
 
+    /// As the call returned it.
     [[nodiscard]] cudaError_t code() const { return code_; }
 
   private:

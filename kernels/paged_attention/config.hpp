@@ -21,12 +21,12 @@ enum ReadStatus : std::uint32_t {
 /// says that head_dim is just that, so that no lane has to ask whether its element exists.
 template <int kLargestHeadDim, bool kWholeRows>
 struct PagedAttentionConfig {
-    static constexpr int kMaxHeadDim = kLargestHeadDim;
-    static constexpr int kNumLanes = 32;    ///< threads that share a row: one warp
-    static constexpr int kNumWarps = 4;     ///< rows that are read at the same time
+    static constexpr int kMaxHeadDim = kLargestHeadDim;  ///< elements of a row, at most
+    static constexpr int kNumLanes = 32;                 ///< threads that share a row: one warp
+    static constexpr int kNumWarps = 4;                  ///< rows that are read at the same time
     static constexpr int kStepTokens = 32;  ///< tokens of one KV block that a step takes, at most
-    static constexpr int kNumThreads = kNumLanes * kNumWarps;
-    static constexpr int kElementsPerLane = kMaxHeadDim / kNumLanes;
+    static constexpr int kNumThreads = kNumLanes * kNumWarps;         ///< of a thread block
+    static constexpr int kElementsPerLane = kMaxHeadDim / kNumLanes;  ///< of a row, at most
 
     static_assert(kMaxHeadDim % kNumLanes == 0, "a row is dealt out to the lanes in equal shares");
     static_assert(kStepTokens <= kNumThreads, "one thread finishes the score of one token");

@@ -18,7 +18,7 @@ namespace nanoserve {
 /// sum = sum * rescale + sum over the new scores of weight(score)
 /// @endcode
 struct OnlineSoftmax {
-    float max = -std::numeric_limits<float>::infinity();
+    float max = -std::numeric_limits<float>::infinity();  ///< -inf before the first score
 
     /// Takes in `num_scores` new scores; returns the factor for every sum made so far.
     NANOSERVE_DEVICE float raise_max(const float* scores, int num_scores) {
