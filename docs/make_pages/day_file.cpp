@@ -136,14 +136,14 @@ std::vector<Day> read_days(const std::filesystem::path& folder) {
 std::string day_map(const std::vector<Day>& days) {
     std::string text =
         "digraph days {\n"
-        "  stylesheet=\"diagram.css\"; rankdir=TB; nodesep=0.3; ranksep=0.3; bgcolor=transparent;\n"
+        "  stylesheet=\"diagram.css\"; rankdir=TB; nodesep=0.15; ranksep=0.3; bgcolor=transparent;\n"
         "  node [shape=box, style=rounded, fontname=\"DejaVu Sans\", fontsize=11, "
         "margin=\"0.16,0.09\", class=\"a\"];\n"
         "  edge [arrowsize=0.7];\n";
     for (const Day& day : days) {
         text +=
             fmt::format("  day{0} [label=\"Day {0}: {1}\\n{2}\", URL=\"\\ref day{0}\"];\n",
-                        day.number, dot_label(day.title, 40), dot_label(first_part(day.adds), 40));
+                        day.number, dot_label(day.title, 26), dot_label(first_part(day.adds), 26));
     }
     for (const Day& day : days) {
         for (const std::string& earlier : day.builds_on) {

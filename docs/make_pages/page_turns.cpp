@@ -35,7 +35,7 @@ std::string page_turns(const std::optional<PageTitle>& previous,
     if (!previous && !next) {
         return "";
     }
-    return "\n<div class=\"turns\">\n" + turn("previous", "before", previous) +
+    return "\n<div class=\"turns\">\n" + turn("previous", "previous", previous) +
            turn("next", "next", next) + "</div>\n";
 }
 

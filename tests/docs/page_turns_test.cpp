@@ -20,7 +20,7 @@ TEST_CASE("the foot of a page leads to its neighbours, where it has them", "[doc
     const PageTitle next{"B", "b"};
     CHECK(page_turns(before, next) ==
           "\n<div class=\"turns\">\n"
-          "<div class=\"previous\"><span class=\"what\">before</span> @ref a \"A\"</div>\n"
+          "<div class=\"previous\"><span class=\"what\">previous</span> @ref a \"A\"</div>\n"
           "<div class=\"next\"><span class=\"what\">next</span> @ref b \"B\"</div>\n</div>\n");
     CHECK(page_turns(before, std::nullopt).find("next") == std::string::npos);
     CHECK(page_turns(std::nullopt, std::nullopt).empty());
