@@ -6,7 +6,7 @@
 Without a browser: links and anchors that lead nowhere (in pages, diagrams, menu, tree and search index),
 pictures, scripts and style sheets that are missing or come from a network, and files that MathJax would
 look for in vain. With one, also: every page with text of its own opens on a narrow screen without an
-error in the console, scrolls down only, and shows all its pictures and formulas.
+error in the console, scrolls down only, and shows all its pictures and formulas; the search finds something.
 
 Prints one line for each thing that is wrong. Exit status: 0 nothing is, 1 something is, 2 wrong usage.
 """
@@ -135,6 +135,13 @@ async function probe(address) {
   if (/\\\\[(\\[]/.test(all(".contents .formulaDsp, .contents .formulaInl").map(f => f.textContent).join(""))) problems.push("shows a formula as its source");
   for (const box of [page.document.documentElement, ...all("#doc-content")])
     if (box.scrollWidth > box.clientWidth + 1) problems.push("scrolls sideways by " + (box.scrollWidth - box.clientWidth) + " of " + box.clientWidth + " pixels");
+  if (page.searchBox && /index.html$/.test(address)) {
+    page.setTimeout("document.getElementById('MSearchField').value = indexSectionsWithContent[0][0]; searchBox.Search()", 1);
+    await sleep(1000);
+    let found = [];
+    try { found = [...page.frames.MSearchResults.document.querySelectorAll(".SRResult")]; } catch { /* the list didn't load */ }
+    if (!found.some(entry => entry.style.display == "block")) problems.push("finds nothing by its search");
+  }
   report[address] = problems;
 }
 (async () => {

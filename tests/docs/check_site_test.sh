@@ -157,5 +157,11 @@ test_in_a_browser_a_broken_picture_is_found() {
     expect_in_browser 'index.html: shows no picture for p.svg'
 }
 
+test_in_a_browser_a_search_that_finds_nothing_is_found() {
+    body '<input id="MSearchField"/><iframe name="MSearchResults" src="b.html"></iframe>'
+    printf 'var indexSectionsWithContent = {0: "a"}, searchBox = {Search() {}}\n' >"$site/a.js"
+    expect_in_browser 'index.html: finds nothing by its search'
+}
+
 make_site
 "$2"
