@@ -75,6 +75,17 @@ std::string dot_label(std::string_view text, std::size_t width) {
     return label;
 }
 
+// The text of a C++ string literal at the beginning of `code`, which may be in several pieces.
+std::string string_literal(std::string_view code) {
+    std::string text;
+    for (code = trimmed(code); code.starts_with('"'); code = trimmed(code)) {
+        const std::size_t end = code.find('"', 1);
+        text += code.substr(1, end - 1);
+        code.remove_prefix(std::min(code.size(), end + 1));
+    }
+    return text;
+}
+
 // The idea of a day without the half-sentence behind a semicolon.
 std::string_view first_part(std::string_view adds) {
     return cut(adds, ";").first;
@@ -97,15 +108,20 @@ Day parse_day(std::string number, std::string_view text) {
     return day;
 }
 
-std::vector<std::string> parse_behaviours(std::string_view check_cpp) {
-    constexpr std::string_view kBegin = "TEST_CASE(\"";
-    std::vector<std::string> behaviours;
+Exercise parse_exercise(std::string_view exercise_txt, std::string_view check_cpp) {
+    Exercise exercise;
+    for (const std::string_view line : split(exercise_txt, "\n")) {
+        if (line.starts_with("region:")) {
+            exercise.wanted.emplace_back(cut(line, "|").second);
+        }
+    }
+    constexpr std::string_view kBegin = "TEST_CASE(";
     for (std::size_t at = check_cpp.find(kBegin); at != std::string_view::npos;
          at = check_cpp.find(kBegin, at)) {
         at += kBegin.size();
-        behaviours.emplace_back(check_cpp.substr(at, check_cpp.find('"', at) - at));
+        exercise.behaviours.push_back(string_literal(check_cpp.substr(at)));
     }
-    return behaviours;
+    return exercise;
 }
 
 std::vector<Day> read_days(const std::filesystem::path& folder) {
@@ -119,9 +135,10 @@ std::vector<Day> read_days(const std::filesystem::path& folder) {
         try {
             days.push_back(
                 parse_day(without_prefix(cut(name, "_").first), report::read_file(path)));
-            if (const auto check = entry.path() / "exercise" / "check.cpp";
-                std::filesystem::exists(check)) {
-                days.back().behaviours = parse_behaviours(report::read_file(check));
+            if (const auto exercise = entry.path() / "exercise";
+                std::filesystem::exists(exercise)) {
+                days.back().exercise = parse_exercise(report::read_file(exercise / "exercise.txt"),
+                                                      report::read_file(exercise / "check.cpp"));
             }
         } catch (const PageError& error) {
             throw PageError(fmt::format("days/{}/day.txt: {}", name, error.what()));
@@ -136,7 +153,8 @@ std::vector<Day> read_days(const std::filesystem::path& folder) {
 std::string day_map(const std::vector<Day>& days) {
     std::string text =
         "digraph days {\n"
-        "  stylesheet=\"diagram.css\"; rankdir=TB; nodesep=0.15; ranksep=0.3; bgcolor=transparent;\n"
+        "  stylesheet=\"diagram.css\"; rankdir=TB; nodesep=0.15; ranksep=0.3; "
+        "bgcolor=transparent;\n"
         "  node [shape=box, style=rounded, fontname=\"DejaVu Sans\", fontsize=11, "
         "margin=\"0.16,0.09\", class=\"a\"];\n"
         "  edge [arrowsize=0.7];\n";

@@ -11,14 +11,22 @@
 
 namespace nanoserve::pages {
 
+/// What a day asks the learner to write.
+struct Exercise {
+    std::vector<std::string> wanted;      ///< what is left out of the stub, piece by piece
+    std::vector<std::string> behaviours;  ///< that the check asks for, in order
+
+    bool operator==(const Exercise&) const = default;
+};
+
 struct Day {
-    std::string number;                   ///< "19"
-    std::string title;                    ///< a word or two
-    std::string week;                     ///< "5"
-    std::string phase;                    ///< "2, paged memory"
-    std::vector<std::string> builds_on;   ///< numbers of earlier days
-    std::string adds;                     ///< the one idea of the day
-    std::vector<std::string> behaviours;  ///< that the exercise checks, in order; empty without one
+    std::string number;                  ///< "19"
+    std::string title;                   ///< a word or two
+    std::string week;                    ///< "5"
+    std::string phase;                   ///< "2, paged memory"
+    std::vector<std::string> builds_on;  ///< numbers of earlier days
+    std::string adds;                    ///< the one idea of the day
+    Exercise exercise;                   ///< empty where the day has none
 
     bool operator==(const Day&) const = default;
 };
@@ -27,8 +35,9 @@ struct Day {
 /// "key: value", an unknown key, and a key that is missing or there twice.
 [[nodiscard]] Day parse_day(std::string number, std::string_view text);
 
-/// The names of the test cases of an exercise's check, in order: what the learner's code has to do.
-[[nodiscard]] std::vector<std::string> parse_behaviours(std::string_view check_cpp);
+/// The exercise of a day's folder: the lines "region: NAME | WANTED" of exercise.txt, and the names
+/// of the test cases of check.cpp.
+[[nodiscard]] Exercise parse_exercise(std::string_view exercise_txt, std::string_view check_cpp);
 
 /// All days of a folder that have such a file, by number. Throws `PageError` naming the file for
 /// what `parse_day` refuses and for a day that builds on one that isn't earlier.

@@ -42,31 +42,39 @@ std::string day_head(const Day& day) {
         "<div class=\"adds\">Added today: {}.</div>\n",
         day.number, day.week, day.phase, day.adds);
     text += step("run it", "./course run day" + day.number);
-    if (!day.behaviours.empty()) {
+    if (!day.exercise.behaviours.empty()) {
         text += step("write it yourself", "./course start day" + day.number);
-        text += step("first red test", "./course check day" + day.number,
-                     fmt::format(" <span class=\"test\">{}</span>", day.behaviours.front()));
+        text +=
+            step("first red test", "./course check day" + day.number,
+                 fmt::format(" <span class=\"test\">{}</span>", day.exercise.behaviours.front()));
     }
     return text + "</div>\n";
 }
 
 // What a day asks the learner to write; nothing where it has no exercise.
+std::string list_text(std::string_view mark, const std::vector<std::string>& items) {
+    std::string text;
+    for (const std::string& item : items) {
+        text += fmt::format("{} {}\n", mark, item);
+    }
+    return text;
+}
+
 std::string exercise_text(const Day& day) {
-    if (day.behaviours.empty()) {
+    if (day.exercise.behaviours.empty()) {
         return "";
     }
-    std::string text = fmt::format(
-        "# Write it yourself\n\n```\n./course start day{0}\n./course check day{0}\n./course hint "
-        "day{0}\n```\n\nThe first writes a stub into `work/`: this day's code without its heart. "
-        "The "
-        "second builds the library with your file in its place and says which of these behaviours "
-        "it "
-        "has:\n\n",
-        day.number);
-    for (const std::string& behaviour : day.behaviours) {
-        text += fmt::format("1. {}\n", behaviour);
-    }
-    return text + "\nThe third gives one more hint each time; @ref exercises tells the rest.\n";
+    return fmt::format(
+        "# Write it yourself\n\n"
+        "```\n./course start day{0}\n./course check day{0}\n./course hint day{0}\n```\n\n"
+        "The first writes a stub into `work/`: this day's code without its heart. You "
+        "write:\n\n{1}\n"
+        "The second builds the library with your file in its place and says which of these "
+        "behaviours it has:\n\n{2}\n"
+        "The third gives one more hint each time. @ref exercises tells the rest, and "
+        "@ref exercise{0} \"the account\" of this check lists the bugs that it is proven to "
+        "catch.\n",
+        day.number, list_text("-", day.exercise.wanted), list_text("1.", day.exercise.behaviours));
 }
 
 std::string days_table(const std::vector<Day>& days, Medium medium) {

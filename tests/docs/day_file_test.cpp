@@ -60,16 +60,21 @@ TEST_CASE("the days of a folder come in order; a folder without day.txt is none"
     CHECK(days[1].builds_on == std::vector<std::string>{"16"});
 }
 
-TEST_CASE("the behaviours of an exercise are the names of its test cases, in order",
+TEST_CASE("an exercise wants what its regions say and asks for what its test cases are named",
           "[docs][pure]") {
     const nanoserve::report::testing::TemporaryFolder folder;
     write_day(folder.path(), "day19_fused", "");
-    std::filesystem::create_directories(folder.path() / "day19_fused" / "exercise");
+    const std::filesystem::path exercise = folder.path() / "day19_fused" / "exercise";
+    std::filesystem::create_directories(exercise);
     nanoserve::report::write_file_atomically(
-        folder.path() / "day19_fused" / "exercise" / "check.cpp",
-        "TEST_CASE(\"first, of one block\") {\n}\nTEST_CASE(\"second\", \"[tag]\") {\n}\n");
-    CHECK(read_days(folder.path())[0].behaviours ==
-          std::vector<std::string>{"first, of one block", "second"});
+        exercise / "exercise.txt",
+        "source: a.cpp\nregion: rows | say where\nregion: walk | walk\n");
+    nanoserve::report::write_file_atomically(
+        exercise / "check.cpp",
+        "TEST_CASE(\"first, of one block\") {\n}\nTEST_CASE(\n    \"second \"\n    \"half\", "
+        "\"[tag]\") {\n}\n");
+    CHECK(read_days(folder.path())[0].exercise ==
+          Exercise{{"say where", "walk"}, {"first, of one block", "second half"}});
 }
 
 TEST_CASE("a day builds on earlier days only", "[docs][pure]") {

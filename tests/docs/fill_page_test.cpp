@@ -21,7 +21,7 @@ FilledPage fill(std::string_view page, Medium medium = Medium::site) {
                        "2, paged memory",
                        {},
                        "rebuild the history",
-                       {"the blocks come in order", "the last one is cut"}},
+                       {{"walk the table"}, {"the blocks come in order", "the last one is cut"}}},
                       {"18", "words", "5", "2, paged memory", {}, "talk", {}}});
 }
 
@@ -71,6 +71,7 @@ TEST_CASE("a day's head has its place, its idea, three commands and the first re
 TEST_CASE("a day's exercise is its commands and the behaviours it asks for", "[docs][pure]") {
     CHECK_THAT(fill("{{exercise 16}}").text,
                ContainsSubstring("./course hint day16") &&
+                   ContainsSubstring("\n- walk the table\n") &&
                    ContainsSubstring("\n1. the blocks come in order\n1. the last one is cut\n"));
 }
 
