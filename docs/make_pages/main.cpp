@@ -71,6 +71,11 @@ bool write_pages(const std::filesystem::path& root, const std::filesystem::path&
         }
     }
     report::write_file_atomically(folder / "days.dot", day_map(days));
+    if (!fine) {
+        fmt::print(stderr,
+                   "The pages are written for the recorded files. Are yours from a run of "
+                   "your own? git checkout data brings the recorded ones back.\n");
+    }
     return fine;
 }
 
