@@ -93,17 +93,18 @@ std::string_view first_part(std::string_view adds) {
 
 }  // namespace
 
-Day parse_day(std::string number, std::string_view text) {
+Day parse_day(const std::string& name, std::string_view text) {
     const Fields fields = parse_fields(text);
-    Day day{std::move(number),
+    Day day{name,
+            without_prefix(cut(name, "_").first),
             fields.at("title"),
             fields.at("week"),
             fields.at("phase"),
             {},
             fields.at("adds"),
             {}};
-    for (const std::string_view name : split(fields.at("builds-on"), " ")) {
-        day.builds_on.push_back(without_prefix(name));
+    for (const std::string_view earlier : split(fields.at("builds-on"), " ")) {
+        day.builds_on.push_back(without_prefix(earlier));
     }
     return day;
 }
@@ -133,8 +134,7 @@ std::vector<Day> read_days(const std::filesystem::path& folder) {
         }
         const std::string name = entry.path().filename().string();
         try {
-            days.push_back(
-                parse_day(without_prefix(cut(name, "_").first), report::read_file(path)));
+            days.push_back(parse_day(name, report::read_file(path)));
             if (const auto exercise = entry.path() / "exercise";
                 std::filesystem::exists(exercise)) {
                 days.back().exercise = parse_exercise(report::read_file(exercise / "exercise.txt"),

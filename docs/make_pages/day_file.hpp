@@ -20,6 +20,7 @@ struct Exercise {
 };
 
 struct Day {
+    std::string name;                    ///< its folder, "day19_fused"
     std::string number;                  ///< "19"
     std::string title;                   ///< a word or two
     std::string week;                    ///< "5"
@@ -31,9 +32,9 @@ struct Day {
     bool operator==(const Day&) const = default;
 };
 
-/// The day that `text` describes. Throws `PageError` naming line or key for a line that is no
-/// "key: value", an unknown key, and a key that is missing or there twice.
-[[nodiscard]] Day parse_day(std::string number, std::string_view text);
+/// The day called `name`, as `text` describes it. Throws `PageError` naming line or key for a line
+/// that is no "key: value", an unknown key, and a key that is missing or there twice.
+[[nodiscard]] Day parse_day(const std::string& name, std::string_view text);
 
 /// The exercise of a day's folder: the lines "region: NAME | WANTED" of exercise.txt, and the names
 /// of the test cases of check.cpp.

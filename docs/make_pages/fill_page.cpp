@@ -48,7 +48,7 @@ std::string day_head(const Day& day) {
             step("first red test", "./course check day" + day.number,
                  fmt::format(" <span class=\"test\">{}</span>", day.exercise.behaviours.front()));
     }
-    return text + "</div>\n";
+    return text + step("the program", fmt::format("days/{}/main.cpp", day.name)) + "</div>\n";
 }
 
 // What a day asks the learner to write; nothing where it has no exercise.

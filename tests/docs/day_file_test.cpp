@@ -32,13 +32,14 @@ void write_day(const std::filesystem::path& folder, const std::string& name,
 }  // namespace
 
 TEST_CASE("a day says where it is and what it builds on", "[docs][pure]") {
-    CHECK(parse_day("19", kDay) == Day{"19",
-                                       "fused",
-                                       "5",
-                                       "2, paged memory",
-                                       {"16", "18"},
-                                       "attend in place; the oracle",
-                                       {}});
+    CHECK(parse_day("day19_fused", kDay) == Day{"day19_fused",
+                                                "19",
+                                                "fused",
+                                                "5",
+                                                "2, paged memory",
+                                                {"16", "18"},
+                                                "attend in place; the oracle",
+                                                {}});
 }
 
 TEST_CASE("an unknown, doubled or missing key of a day is refused", "[docs][pure]") {
@@ -46,7 +47,7 @@ TEST_CASE("an unknown, doubled or missing key of a day is refused", "[docs][pure
     const auto text = GENERATE_COPY(day + "author: me\n", day + "week: 6\n", day + "no colon\n",
                                     day.substr(0, day.find("adds")));
     CAPTURE(text);
-    CHECK_THROWS_AS(parse_day("19", text), PageError);
+    CHECK_THROWS_AS(parse_day("day19_fused", text), PageError);
 }
 
 TEST_CASE("the days of a folder come in order; a folder without day.txt is none", "[docs][pure]") {
@@ -86,10 +87,10 @@ TEST_CASE("a day builds on earlier days only", "[docs][pure]") {
 
 TEST_CASE("the map has a box for each day and an arrow for each thing it builds on",
           "[docs][pure]") {
-    const std::string map = day_map({parse_day("16",
+    const std::string map = day_map({parse_day("day16_gather",
                                                "title: gather\nweek: 5\nphase: 2\n"
                                                "builds-on:\nadds: copy\n"),
-                                     parse_day("19", kDay)});
+                                     parse_day("day19_fused", kDay)});
     CHECK_THAT(map, ContainsSubstring("day19 [label=\"Day 19: fused\\nattend in place\", "
                                       "URL=\"\\ref day19\"]"));
     CHECK_THAT(map, ContainsSubstring("day16 -> day19;"));

@@ -15,14 +15,15 @@ FilledPage fill(std::string_view page, Medium medium = Medium::site) {
     SampleData sample;
     DataFolder data = sample.data();
     return fill_page(page, medium, data,
-                     {{"16",
+                     {{"day16_gather",
+                       "16",
                        "gather",
                        "5",
                        "2, paged memory",
                        {},
                        "rebuild the history",
                        {{"walk the table"}, {"the blocks come in order", "the last one is cut"}}},
-                      {"18", "words", "5", "2, paged memory", {}, "talk", {}}});
+                      {"day18_words", "18", "words", "5", "2, paged memory", {}, "talk", {}}});
 }
 
 }  // namespace
@@ -63,7 +64,8 @@ TEST_CASE("a day's head has its place, its idea, three commands and the first re
     const std::string text = fill("{{day 16}}").text;
     for (const char* part :
          {"Day 16 · week 5 · phase 2, paged memory", "rebuild the history", "./course run day16",
-          "./course start day16", "./course check day16", "the blocks come in order"}) {
+          "days/day16_gather/main.cpp", "./course start day16", "./course check day16",
+          "the blocks come in order"}) {
         CHECK_THAT(text, ContainsSubstring(part));
     }
 }
