@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fill_page.hpp"
 
+#include "block_diagram.hpp"
 #include "figure_table.hpp"
 #include "figure_text.hpp"
 #include "page_error.hpp"
@@ -9,6 +10,7 @@
 #include "text.hpp"
 #include "typed_figures.hpp"
 
+#include <nanoserve/report/atomic_file.hpp>
 #include <nanoserve/report/file_error.hpp>
 
 #include <fmt/core.h>
@@ -98,8 +100,8 @@ std::string unbroken(std::string text) {
 
 class PageFiller {
   public:
-    PageFiller(Medium medium, DataFolder& data, const std::vector<Day>& days)
-        : medium_(medium), data_(data), days_(days) {}
+    PageFiller(Medium medium, const PageSources& sources)
+        : medium_(medium), data_(sources.data), sources_(sources) {}
 
     FilledPage fill(std::string_view page) {
         FilledPage filled;
@@ -124,6 +126,7 @@ class PageFiller {
                                        file)});
             }
         }
+        filled.diagrams = diagrams_;
         return filled;
     }
 
@@ -164,16 +167,20 @@ class PageFiller {
             return source_text(data_, file);
         }
         if (query.starts_with("day ")) {
-            return day_head(find_day(days_, trimmed(query.substr(4))));
+            return day_head(find_day(sources_.days, trimmed(query.substr(4))));
         }
         if (query.starts_with("exercise ")) {
-            return exercise_text(find_day(days_, trimmed(query.substr(9))));
+            return exercise_text(find_day(sources_.days, trimmed(query.substr(9))));
         }
         if (query == "days") {
-            return days_table(days_, medium_);
+            return days_table(sources_.days, medium_);
         }
         if (query == "map") {
-            return "@dotfile days.dot \"the days, and which builds on which\"\n";
+            return dot_file("days.dot", day_map(sources_.days),
+                            "the days, and which builds on which");
+        }
+        if (query.starts_with("diagram ")) {
+            return diagram(query.substr(8));
         }
         const FigureQuery figure = parse_figure(query);
         std::string text = unbroken(figure_text(data_, figure));
@@ -183,18 +190,39 @@ class PageFiller {
         return text;
     }
 
+    std::string dot_file(const std::string& name, std::string dot, std::string_view caption) {
+        diagrams_[name] = std::move(dot);
+        return fmt::format("@dotfile {} \"{}\"\n", name, caption);
+    }
+
+    // "gather day-16-blocks A: CAPTION"
+    std::string diagram(std::string_view query) {
+        const auto [what, caption] = cut(query, ":");
+        const std::vector<std::string_view> words = split(what, " ");
+        if (words.size() != 3 || (words[0] != "gather" && words[0] != "fused")) {
+            throw PageError("a diagram is \"diagram gather|fused FILE SEQUENCE: CAPTION\"");
+        }
+        const PrintedPool pool = parse_printed_pool(
+            report::read_file(sources_.outputs / fmt::format("{}.txt", words[1])));
+        const std::string letter(words[2]);
+        return dot_file(
+            fmt::format("{}-{}-{}.dot", words[1], words[0], letter),
+            words[0] == "gather" ? gather_diagram(pool, letter) : fused_diagram(pool, letter),
+            caption);
+    }
+
     Medium medium_;
     DataFolder& data_;
-    const std::vector<Day>& days_;
+    const PageSources& sources_;
+    std::map<std::string, std::string> diagrams_;
     std::map<std::string, std::size_t> first_use_;  // a file, and the line that first shows it
     std::set<std::string> sources_shown_;
 };
 
 }  // namespace
 
-FilledPage fill_page(std::string_view page, Medium medium, DataFolder& data,
-                     const std::vector<Day>& days) {
-    return PageFiller(medium, data, days).fill(page);
+FilledPage fill_page(std::string_view page, Medium medium, const PageSources& sources) {
+    return PageFiller(medium, sources).fill(page);
 }
 
 }  // namespace nanoserve::pages

@@ -10,11 +10,15 @@
 //   exercise 19                     the day's exercise and the behaviours it asks for
 //   days                            the table of the days
 //   map                             the map of the days, drawn from what they build on
+//   diagram gather FILE A: CAPTION  sequence A and the pool of docs/output/FILE.txt, see
+//   diagram fused FILE A: CAPTION   block_diagram.hpp
 #pragma once
 
 #include "data_folder.hpp"
 #include "day_file.hpp"
 
+#include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +31,17 @@ struct Problem {
     std::string text;
 };
 
+/// What slots are filled from.
+struct PageSources {
+    DataFolder& data;
+    const std::vector<Day>& days;
+    std::filesystem::path outputs;  ///< folder of what the days' programs print
+};
+
 /// A page with its slots filled, and why it couldn't be where it couldn't.
 struct FilledPage {
     std::string text;
+    std::map<std::string, std::string> diagrams;  ///< file name -> text for dot
     std::vector<Problem> problems;
 };
 
@@ -38,7 +50,7 @@ enum class Medium { site, readme };
 
 /// Fills every slot. A page that shows figures of a file must also show, by a table or a `source`
 /// slot, where they come from.
-[[nodiscard]] FilledPage fill_page(std::string_view page, Medium medium, DataFolder& data,
-                                   const std::vector<Day>& days);
+[[nodiscard]] FilledPage fill_page(std::string_view page, Medium medium,
+                                   const PageSources& sources);
 
 }  // namespace nanoserve::pages

@@ -3,7 +3,7 @@
 // make_pages: fills the measured figures into the course's pages.
 //
 //   make_pages write ROOT FOLDER PAGE...
-//       the pages for Doxygen, in reading order, and the map of the days
+//       the pages for Doxygen, in reading order, and their diagrams for dot
 //   make_pages update ROOT PAGE...
 //       fills the kept slots of a page in place: the README
 //   make_pages check PAGE...
@@ -41,19 +41,20 @@ void complain(const std::filesystem::path& page, std::size_t line, std::string_v
 }
 
 // The page with its slots filled, or nothing, having said why.
-std::optional<std::string> filled(const std::filesystem::path& path, const std::string& page,
-                                  Medium medium, DataFolder& data, const std::vector<Day>& days) {
-    FilledPage filled = fill_page(page, medium, data, days);
+std::optional<FilledPage> filled(const std::filesystem::path& path, const std::string& page,
+                                 Medium medium, const PageSources& sources) {
+    FilledPage filled = fill_page(page, medium, sources);
     for (const Problem& problem : filled.problems) {
         complain(path, problem.line, problem.text);
     }
-    return filled.problems.empty() ? std::optional(std::move(filled.text)) : std::nullopt;
+    return filled.problems.empty() ? std::optional(std::move(filled)) : std::nullopt;
 }
 
 bool write_pages(const std::filesystem::path& root, const std::filesystem::path& folder,
                  Paths paths) {
     DataFolder data(root / "data");
     const std::vector<Day> days = read_days(root / "days");
+    const PageSources sources{data, days, root / "docs" / "output"};
     std::vector<std::string> pages;
     std::vector<std::optional<PageTitle>> titles = {std::nullopt};
     for (const std::filesystem::path& path : paths) {
@@ -63,14 +64,17 @@ bool write_pages(const std::filesystem::path& root, const std::filesystem::path&
     titles.emplace_back(std::nullopt);
     bool fine = true;
     for (std::size_t i = 0; i < pages.size(); ++i) {
-        const auto text = filled(paths[i], pages[i], Medium::site, data, days);
-        fine = fine && text.has_value();
-        if (text) {
-            report::write_file_atomically(folder / paths[i].filename(),
-                                          *text + page_turns(titles[i], titles[i + 2]));
+        const auto page = filled(paths[i], pages[i], Medium::site, sources);
+        fine = fine && page.has_value();
+        if (!page) {
+            continue;
+        }
+        report::write_file_atomically(folder / paths[i].filename(),
+                                      page->text + page_turns(titles[i], titles[i + 2]));
+        for (const auto& [name, dot] : page->diagrams) {
+            report::write_file_atomically(folder / name, dot);
         }
     }
-    report::write_file_atomically(folder / "days.dot", day_map(days));
     if (!fine) {
         fmt::print(stderr,
                    "The pages are written for the recorded files. Are yours from a run of "
@@ -85,10 +89,11 @@ bool update_pages(const std::filesystem::path& root, Paths paths) {
     bool fine = true;
     for (const std::filesystem::path& path : paths) {
         const std::string page = report::read_file(path);
-        const auto text = filled(path, page, Medium::readme, data, days);
-        fine = fine && text.has_value();
-        if (text && *text != page) {
-            report::write_file_atomically(path, *text);
+        const auto updated =
+            filled(path, page, Medium::readme, {data, days, root / "docs" / "output"});
+        fine = fine && updated.has_value();
+        if (updated && updated->text != page) {
+            report::write_file_atomically(path, updated->text);
             fmt::print("updated {}\n", path.string());
         }
     }

@@ -49,7 +49,7 @@ test_an_unknown_key_is_an_error_with_its_line() {
 
 test_pages_are_written_with_links_to_their_neighbours() {
     mkdir "$folder/data" "$folder/days" "$folder/out"
-    printf '# A page {#a}\n' >"$folder/a.md"
+    printf '# A page {#a}\n\n{{map}}' >"$folder/a.md"
     printf '# B page {#b}\n' >"$folder/b.md"
     run write "$folder" "$folder/out" "$folder/a.md" "$folder/b.md"
     expect 0 ''

@@ -11,19 +11,22 @@ using nanoserve::pages::testing::SampleData;
 
 namespace {
 
+// Two days, the second without an exercise; the outputs are those of the course.
+const std::vector<Day> kDays = {
+    {"day16_gather",
+     "16",
+     "gather",
+     "5",
+     "2, paged memory",
+     {},
+     "rebuild the history",
+     {{"walk the table"}, {"the blocks come in order", "the last one is cut"}}},
+    {"day18_words", "18", "words", "5", "2, paged memory", {}, "talk", {}}};
+
 FilledPage fill(std::string_view page, Medium medium = Medium::site) {
     SampleData sample;
     DataFolder data = sample.data();
-    return fill_page(page, medium, data,
-                     {{"day16_gather",
-                       "16",
-                       "gather",
-                       "5",
-                       "2, paged memory",
-                       {},
-                       "rebuild the history",
-                       {{"walk the table"}, {"the blocks come in order", "the last one is cut"}}},
-                      {"day18_words", "18", "words", "5", "2, paged memory", {}, "talk", {}}});
+    return fill_page(page, medium, {data, kDays, NANOSERVE_OUTPUTS});
 }
 
 }  // namespace
@@ -107,5 +110,17 @@ TEST_CASE("the days are a table with links on the site and without in the README
                                  "`./course run day16` |"));
     CHECK_THAT(fill("<!-- {{days}} --><!-- /-->", Medium::readme).text,
                ContainsSubstring("\n| 16, gather | rebuild"));
-    CHECK_THAT(fill("{{map}}").text, ContainsSubstring("@dotfile days.dot"));
+    const FilledPage map = fill("{{map}}");
+    CHECK_THAT(map.text, ContainsSubstring("@dotfile days.dot"));
+    CHECK_THAT(map.diagrams.at("days.dot"), ContainsSubstring("Day 16: gather"));
+}
+
+TEST_CASE("a diagram is drawn from what a day's program prints", "[docs][pure]") {
+    const FilledPage page = fill("{{diagram gather day-16-blocks A: the way of A}}");
+    CHECK(page.problems.empty());
+    CHECK_THAT(page.text,
+               ContainsSubstring("@dotfile day-16-blocks-gather-A.dot \"the way of A\""));
+    CHECK_THAT(page.diagrams.at("day-16-blocks-gather-A.dot"), ContainsSubstring("t0 -> b3 -> h0"));
+    CHECK(fill("{{diagram paint day-16-blocks A: x}}").problems.size() == 1);
+    CHECK(fill("{{diagram fused day-99-blocks A: x}}").problems.size() == 1);
 }
