@@ -5,7 +5,7 @@
 
 Without a browser: links and anchors that lead nowhere (in pages, diagrams, menu, tree and search index),
 pictures, scripts and style sheets that are missing or come from a network, and files that MathJax would
-look for in vain. With one, also: every page with text of its own opens on a narrow screen without an
+look for in vain. With one, also: every page opens on a narrow screen without an
 error in the console, scrolls down only, and shows all its pictures and formulas; the search finds something.
 
 Prints one line for each thing that is wrong. Exit status: 0 nothing is, 1 something is, 2 wrong usage.
@@ -151,14 +151,8 @@ async function probe(address) {
 </script>"""
 
 
-def pages_to_open(site):
-    """Every page but the listings of source code and of members, which Doxygen alone has a hand in."""
-    return [path for path in sorted(site.glob("*.html"))
-            if not path.name.endswith(("_source.html", "-members.html")) and not path.name.startswith("dir_")]
-
-
 def browser_problems(site, browser):
-    pages = pages_to_open(site)
+    pages = sorted(site.glob("*.html"))
     with tempfile.TemporaryDirectory() as folder:
         probe = Path(folder) / "probe.html"
         probe.write_text(PROBE % (NARROW, json.dumps([path.as_uri() for path in pages])), encoding="utf-8")
