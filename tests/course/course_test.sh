@@ -11,7 +11,7 @@
 set -euo pipefail
 
 course=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/course
-plain_tools=(bash sh env awk basename cat chmod dirname find getconf grep id mkdir mv paste readlink rm sed sort tee
+plain_tools=(bash sh env awk basename cat chmod date dirname find getconf grep id mkdir mv paste readlink rm sed sort tee
     timeout tr wc)
 
 # ---- The made-up repository and machine
@@ -205,7 +205,7 @@ test_answers_an_unknown_word_in_one_line() {
     run_course strat day19
     expect_status 2
     expect_lines 1
-    expect "strat" "list run test start check hint solution next plot replay docs doctor help"
+    expect "strat" "list run test start check hint solution next plot replay docs verify doctor help"
 }
 
 test_answers_an_unknown_day_with_the_days() {
@@ -564,6 +564,15 @@ test_asks_for_what_the_site_needs_by_the_word_docs_alone() {
     run_course docs
     expect "missing on this machine: doxygen graphviz libjs-mathjax"
     expect_call "<doxygen> <graphviz> <libjs-mathjax>"
+}
+
+test_verifies_by_the_run_of_ci_with_a_dated_report() {
+    mkdir -p "$repo/.ci"
+    printf '#!/bin/bash\necho "ci got" "$@"\nexit 5\n' >"$repo/.ci/run"
+    chmod +x "$repo/.ci/run"
+    run_course verify
+    expect_status 5
+    expect "ci got --report docs/verified/$(date -u +%F).txt"
 }
 
 test_refuses_a_label_that_it_does_not_know() {
