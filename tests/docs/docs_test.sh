@@ -34,6 +34,13 @@ test_no_page_and_no_readme_has_a_typed_performance_figure() {
     expect 0 ''
 }
 
+test_every_path_that_doxygen_gets_may_hold_a_space() {
+    local bare
+    bare=$(sed 's/"[^"]*"//g' "$root/docs/Doxyfile.in" | grep -n '^[A-Z_]* *[+=].*@[A-Za-z_]*@' |
+        grep -vE ':(PROJECT_|MATHJAX_RELPATH)') || true # these are no paths of the machine
+    [[ -z $bare ]] || fail "without quotes: $bare"
+}
+
 test_a_typed_figure_in_a_page_is_an_error_with_its_line() {
     printf '# A page {#a}\n\nThe read takes 4.1 µs.\n' >"$folder/a.md"
     run check "$folder/a.md"
