@@ -71,6 +71,7 @@ function(nanoserve_exercise day)
   nanoserve_exercise_field(source sources)
   nanoserve_exercise_field(link links)
 
+  target_compile_definitions(nanoserve PRIVATE NANOSERVE_CHECK_CALLS)
   nanoserve_behaviours()
   nanoserve_check(check_${day} ${exercise}/check.cpp ${links})
   set(users check_${day} ${links})

@@ -11,14 +11,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 using namespace nanoserve;
 using namespace nanoserve::testing;
 
 namespace {
 
+// The library of a check refuses calls that leave a thread's own memory or its table, in words.
+void fused_by(int num_threads, const PagedAttentionParams& params) {
+    ReadContext context({.num_threads = num_threads});
+    try {
+        paged_attention_reference(params, context);
+    } catch (const std::invalid_argument& refusal) {
+        FAIL(refusal.what());
+    }
+}
+
 void fused(const PagedAttentionParams& params) {
-    paged_attention_reference(params);
+    fused_by(1, params);
 }
 
 void gather(const PagedAttentionParams& params) {
@@ -88,6 +99,14 @@ TEST_CASE("the pool may hold 16-bit elements") {
 TEST_CASE("sm_scale is a factor on every score, 0 included") {
     expect_oracle({.seq_lens = {10}}, 0.5f);
     expect_oracle({.seq_lens = {10}}, 0.0f);
+}
+
+TEST_CASE("three threads give the bits of one") {
+    const CaseSpec spec = {.seq_lens = {70, 2}};
+    expect_oracle(spec);
+    PagedCase test(spec);
+    expect_same_bits(
+        test, [](const PagedAttentionParams& params) { fused_by(3, params); }, fused);
 }
 
 TEST_CASE("the bits are those of Day 16's gather, whatever the block size") {

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/attention/detail/head_work.hpp>
+#include <nanoserve/model/require.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +9,22 @@
 #include <limits>
 
 namespace nanoserve::detail {
+namespace {
+
+// The library of an exercise refuses a call that would leave a thread's own memory or its table;
+// elsewhere the callers are the library's own, and a call may be as short as one row.
+void check_call([[maybe_unused]] Share kv_heads, [[maybe_unused]] std::int64_t kv_head,
+                [[maybe_unused]] const Rows& rows) {
+#ifdef NANOSERVE_CHECK_CALLS
+    require(kv_heads.begin <= kv_head && kv_head < kv_heads.end, "KV head ", kv_head,
+            " is not this thread's: it has [", kv_heads.begin, ", ", kv_heads.end,
+            "), see HeadWork::kv_heads");
+    require(rows.num_rows >= 0, "a block of ", rows.num_rows,
+            " tokens: this entry of the block table is not used");
+#endif
+}
+
+}  // namespace
 
 void HeadWork::reserve(const AttentionShape& shape, Share kv_heads, std::int64_t num_tokens) {
     constexpr std::int64_t kLine = AlignedBuffer::kAlignment / sizeof(float);
@@ -39,11 +56,13 @@ void HeadWork::load_query(const void* q, DType dtype) {
 
 void HeadWork::score(const RowOps& ops, std::int64_t kv_head, std::int64_t first, const Rows& k,
                      float sm_scale) {
+    check_call(kv_heads_, kv_head, k);
     ops.score_rows(q_ + group_offset(kv_head), group_size(), k, sm_scale, scores(kv_head, first));
 }
 
 void HeadWork::accumulate(const RowOps& ops, std::int64_t kv_head, std::int64_t first,
                           const Rows& v) {
+    check_call(kv_heads_, kv_head, v);
     std::int64_t& stretch = stretch_[static_cast<std::size_t>(kv_head - kv_heads_.begin)];
     for (std::int64_t done = 0; done < v.num_rows;) {
         const std::int64_t token = first + done;
