@@ -19,10 +19,11 @@
 #
 # The learner's files are in work/dayNN, and work/progress has what was started, hinted at and done.
 
-time_limit=${COURSE_TIME_LIMIT:-20} # seconds that a check may take; it needs less than one
+export COURSE_TIME_LIMIT=${COURSE_TIME_LIMIT:-20} # seconds that a check may take; it needs less than one
 
 exercise_field() { sed -n "s/^$2: *//p" "$root/days/$1/exercise/exercise.txt"; } # exercise_field DAY source
 short() { printf '%s' "${1%%_*}"; }                                             # day19_fused: day19
+page_of() { local name=${1#day} && printf 'docs/day-%s.md' "${name/_/-}"; }     # docs/day-19-fused.md
 has_exercise() { [[ -e $root/days/$1/exercise/exercise.txt ]]; }
 
 # ---- Progress: lines "day19 done yes"; a new one goes to the end
@@ -59,7 +60,7 @@ exercise_day() { # the day that a word names and that has an exercise; without a
         word=$(awk '$2 == "started" { last = $1 } END { print last }' "$root/work/progress" 2>/dev/null) || true
         [[ $word ]] || fail 2 "no exercise is started yet; which day? ./course next names one"
     fi
-    day=$(find_day "$word")
+    day=$(find_day "$word") || exit # of a command substitution: set -e does not reach into it
     has_exercise "$day" || fail 2 "$day has no exercise"
     printf '%s\n' "$day"
 }
@@ -87,7 +88,11 @@ start() { # start DAY [--again]: writes the stubs; never over a file that is the
     for source in "$@"; do
         if [[ $source == --again ]]; then again=yes; else words+=("$source"); fi
     done
-    day=$(exercise_day "${words[0]:-$(first_open_day)}")
+    takes 'start [DAY] [--again]' 1 ${words[@]+"${words[@]}"}
+    day=${words[0]:-$(first_open_day)}
+    [[ $day ]] || fail 2 "every exercise is done; ./course start DAY --again begins one anew"
+    day=$(exercise_day "$day")
+    [[ ${words[0]:-} ]] || printf '%s is the first that is not done\n' "$day"
     if [[ $dry_run ]]; then return; fi # writes stubs and runs no command
     mkdir -p "$root/work/$(short "$day")"
     while read -r source; do
@@ -101,15 +106,17 @@ start() { # start DAY [--again]: writes the stubs; never over a file that is the
             printf 'write in  %s\n' "${mine#"$root"/}"
         fi
     done < <(exercise_field "$day" source)
-    if [[ $again ]]; then note_progress "$day" "done" '' && note_progress "$day" hints ''; fi
+    if [[ $again ]]; then note_progress "$day" hints ''; fi
     exercise_field "$day" region | sed 's/^.* | /wanted    /'
     exercise_field "$day" look | sed 's/^/look at   /'
+    printf 'read      %s (./course docs makes a site of it)\n' "$(page_of "$day")"
     printf 'then      ./course check %s\n' "$(short "$day")"
     note_progress "$day" started yes
 }
 
 check() { # check [DAY]: builds the library with the learner's files, says which behaviours it has
     local day name log source
+    takes 'check [DAY]' 1 "$@"
     day=$(exercise_day "${1:-}")
     name=$(short "$day")
     log=$root/build/exercise-$name.log
@@ -118,7 +125,7 @@ check() { # check [DAY]: builds the library with the learner's files, says which
     done < <(exercise_field "$day" source)
     set_up
     mkdir -p "$root/build"
-    [[ -e $root/build/exercise ]] || say "the first check builds the library; later ones build your file alone"
+    [[ -e $root/build/exercise ]] || say "the first check builds the library: about a minute; later ones build your file alone"
     run_in_root cmake --preset exercise "-DNANOSERVE_EXERCISE=$name" "-DNANOSERVE_CUDA=$(cuda_for "$day")" \
         >"$log" 2>&1 || { cat "$log" >&2 && fail 1 "cmake could not configure; see above"; }
     check_part "$name" "check_$name" || return 1
@@ -139,13 +146,22 @@ cuda_for() { # ON for a day with a part for the GPU, where nvcc and a GPU are; e
 }
 
 check_part() { # check_part day19 TARGET: builds one program of the check and runs it
-    local log=$root/build/exercise-$1.log status=0 limit=(timeout -k 2 "$time_limit")
+    local log=$root/build/exercise-$1.log status=0 limit=(timeout -k 2 "$COURSE_TIME_LIMIT")
     have timeout || limit=() # not everywhere
     run_in_root cmake --build --preset exercise --target "$2" >"$log" 2>&1 || say_build_error "$1" "$log"
+    sed -n "s|$root/||g; /^work\/$1\/.*warning: /p" "$log" >&2
     ulimit -c 0
     run_in_root "${limit[@]}" "build/exercise/$2" --reporter behaviours | tee "$log" || status=$?
-    if [[ $status == 0 ]]; then return; fi
-    grep -q ' behaviours$' "$log" || say "the check ended with status $status before it could say why"
+    if [[ $dry_run ]]; then return; fi
+    # Status 0 alone is no proof: code that calls exit has it too.
+    if [[ $status == 0 ]] && grep -q '^\([1-9][0-9]*\) of \1 behaviours$' "$log"; then return; fi
+    if ! grep -q ' behaviours$' "$log"; then
+        if [[ $status == 0 ]]; then
+            say "the check ended with status 0 before it could say all: does your code call exit?"
+        else
+            say "the check ended with status $status before it could say why"
+        fi
+    fi
     printf '\nnext: change work/%s, then ./course check %s, or ./course hint %s\n' "$1" "$1" "$1"
     return 1
 }
@@ -158,7 +174,7 @@ say_build_error() { # say_build_error day19 LOG: what the compiler says, without
 
 say_green() { # say_green DAY: the day is done
     note_progress "$1" "done" yes
-    sed -n 's/ are caught$/ are caught by this check/p' "$root/days/$1/exercise/account.txt"
+    sed -n 's/^.* of \([0-9]* known bugs\) are caught$/(this check has been proven against \1)/p' "$root/days/$1/exercise/account.txt"
     exercise_field "$1" unproven | sed 's/^/not proven here: /'
     if [[ $(cuda_for "$1") == OFF ]]; then exercise_field "$1" unproven-without-gpu | sed 's/^/not proven here: /'; fi
     printf '\n%s is done. Compare: ./course solution %s   Then: ./course next\n' "$(short "$1")" "$(short "$1")"
@@ -166,7 +182,8 @@ say_green() { # say_green DAY: the day is done
 
 hint() { # hint [DAY] [N]: one more hint each time, or hint N
     local day number last
-    if [[ ${1:-} =~ ^[0-9]$ ]]; then set -- '' "$1"; fi # a hint of the day started last
+    takes 'hint [DAY] [N]' 2 "$@"
+    if [[ ${1:-} =~ ^-?[0-9]$ ]]; then set -- '' "$1"; fi # a hint of the day started last
     day=$(exercise_day "${1:-}")
     last=$(find "$root/days/$day/exercise/hints" -name '*.md' | wc -l)
     number=$(progress "$day" hints)
@@ -174,7 +191,7 @@ hint() { # hint [DAY] [N]: one more hint each time, or hint N
     number=${2:-$number}
     [[ -e $root/days/$day/exercise/hints/$number.md ]] || fail 2 "hints are 1 to $last, not '$number'"
     printf 'hint %d of %d\n\n' "$number" "$last"
-    cat "$root/days/$day/exercise/hints/$number.md"
+    grep -v '^```' "$root/days/$day/exercise/hints/$number.md" # a terminal has no use for the marks
     note_progress "$day" hints "$number"
     if ((number < last)); then
         printf '\nmore: ./course hint %s\n' "$(short "$day")"
@@ -184,10 +201,13 @@ hint() { # hint [DAY] [N]: one more hint each time, or hint N
 }
 
 solution() { # solution [DAY] [--show]: what the library has there; before the check is green only when asked for
-    local day source word=''
-    if [[ ${1:-} != --show ]]; then word=${1:-}; fi
-    day=$(exercise_day "$word")
-    if [[ $(state_of "$day") != "done" && " $* " != *' --show '* ]]; then
+    local day source show='' words=()
+    for source in "$@"; do
+        if [[ $source == --show ]]; then show=yes; else words+=("$source"); fi
+    done
+    takes 'solution [DAY] [--show]' 1 ${words[@]+"${words[@]}"}
+    day=$(exercise_day "${words[0]:-}")
+    if [[ $(state_of "$day") != "done" && ! $show ]]; then
         fail 2 "$(short "$day") is not green yet; to see it all the same: ./course solution $(short "$day") --show"
     fi
     while read -r source; do cut_regions "$day" "$source" solution; done < <(exercise_field "$day" source)
@@ -205,5 +225,6 @@ next() { # the first day that is not done, and what to type
     day=$(first_open_day)
     if [[ -z $day ]]; then echo "every exercise is done" && return; fi
     printf '%s: %s\n\n' "$day" "$(sentence "$day")"
+    printf 'read it: %s (./course docs makes a site of it)\n' "$(page_of "$day")"
     printf 'see it:  ./course run %s\nwrite it: ./course start %s\n' "$(short "$day")" "$(short "$day")"
 }

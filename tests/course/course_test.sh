@@ -64,7 +64,7 @@ SOURCE
     printf '8 of 8 known bugs are caught\n' >"$exercise/account.txt"
     printf 'Look.\n' >"$exercise/hints/1.md"
     printf 'Think.\n' >"$exercise/hints/2.md"
-    printf 'Outline.\n' >"$exercise/hints/3.md"
+    printf '```\nOutline.\n```\n' >"$exercise/hints/3.md"
 }
 
 make_repo() { # three days; one of them draws a plot, one has an exercise
@@ -341,21 +341,73 @@ test_start_again_keeps_each_earlier_file() {
     grep -q TODO "$repo/work/day19/day19.cpp" || fail "wanted a new stub"
 }
 
-test_start_again_opens_a_day_that_was_done() {
+test_start_again_leaves_a_day_done_and_its_hints_new() {
     run_course start 19
     make_check day19 <<<'echo "1 of 1 behaviours"'
     run_course check
     run_course hint
     run_course start 19 --again
     run_course list
-    expect "  started  day19_fused"
+    expect "  done     day19_fused"
     run_course hint
     expect "hint 1 of 3"
 }
 
-test_start_without_a_day_begins_the_first_open_one() {
+test_start_without_a_day_begins_the_first_that_is_not_done() {
+    make_exercise day20_readbench
+    run_course start 20
     run_course start
-    expect "work/day19/day19.cpp"
+    expect_status 0
+    expect "day19_fused is the first that is not done" "work/day19/day19.cpp"
+    make_check day19 <<<'echo "1 of 1 behaviours"'
+    make_check day20 <<<'echo "1 of 1 behaviours"'
+    run_course check 19
+    run_course check 20
+    run_course start
+    expect_status 2
+    expect_lines 1
+    expect "every exercise is done"
+}
+
+test_start_and_next_name_the_page_of_the_day() {
+    run_course start 19
+    expect "docs/day-19-fused.md" "./course docs"
+    run_course next
+    expect "docs/day-19-fused.md" "./course docs"
+}
+
+test_answers_an_unknown_day_of_an_exercise_in_one_line() {
+    local words
+    for words in 'check day99' 'start 17' 'hint day99' 'solution day99' 'hint 19 -1' 'hint -1'; do
+        run_course start 19
+        # shellcheck disable=SC2086 # two words or three
+        run_course $words
+        expect_status 2
+        expect_lines 1
+    done
+    expect "hints are 1 to 3, not '-1'"
+}
+
+test_refuses_words_that_it_does_not_take() {
+    local words
+    run_course start 19
+    for words in 'check day19 day16' 'check --all' 'start day19 --agian' 'start 19 20' 'hint 19 1 2' 'solution 19 20' \
+        'solution 19 --shwo' 'next day19' 'list all' 'docs extra' 'verify x' 'doctor x' 'help x' 'plot day20 x'; do
+        # shellcheck disable=SC2086 # two words or three
+        run_course $words
+        expect_status 2
+        expect_lines 1
+    done
+    expect_no_call "cmake <"
+}
+
+test_run_and_replay_want_a_day() {
+    run_course run
+    expect_status 2
+    expect_lines 1
+    expect "run wants a day: ./course run DAY"
+    run_course replay
+    expect "replay wants a day: ./course replay DAY"
 }
 
 test_says_that_a_day_has_no_exercise() {
@@ -397,7 +449,7 @@ test_check_notes_a_green_day_and_says_what_is_not_proven() {
     make_check day19 <<<'echo "1 of 1 behaviours"'
     run_course check
     expect_status 0
-    expect "8 of 8 known bugs are caught by this check" "not proven here: how fast it is"
+    expect "(this check has been proven against 8 known bugs)" "not proven here: how fast it is"
     expect "./course solution day19" "./course next"
     run_course list
     expect "  done     day19_fused            Attend in place."
@@ -416,6 +468,40 @@ STUB
     expect $'\nwork/day19/day19.cpp:5:3: error: no semicolon\n   5 |   x\n     |    ^\n'
     expect $'\ncourse: work/day19 does not compile yet'
     [[ $output != *FAILED* && $output != *'-O3'* && $output != *ninja:* ]] || fail "wanted the compiler's words alone"
+}
+
+test_check_shows_warnings_about_the_file_of_the_learner_alone() {
+    run_course start day19
+    make_check day19 <<<'echo "1 of 1 behaviours"'
+    make_stub cmake <<'STUB'
+if [[ $1 != --build ]]; then exit 0; fi
+printf '%s/work/day19/day19.cpp:5:3: warning: not used\n%s/src/other.cpp:1:1: warning: old\n' "$PWD" "$PWD"
+STUB
+    run_course check
+    expect_status 0
+    expect $'\nwork/day19/day19.cpp:5:3: warning: not used\n'
+    [[ $output != *other.cpp* ]] || fail "wanted the learner's file alone"
+}
+
+test_check_is_green_only_when_each_behaviour_is_reported_ok() {
+    run_course start day19
+    local body
+    for body in 'exit 0' 'echo "  ok       doubles"; exit 0' 'echo "1 of 2 behaviours"'; do
+        make_check day19 <<<"$body"
+        run_course check
+        expect_status 1
+        expect "./course hint day19"
+        [[ $output != *'is done'* ]] || fail "wanted a red day"
+    done
+    make_check day19 <<<'exit 0'
+    run_course check
+    expect "the check ended with status 0 before it could say all: does your code call exit?"
+}
+
+test_the_first_check_says_how_long_it_takes() {
+    run_course start day19
+    run_course check
+    expect "the first check builds the library: about a minute"
 }
 
 test_check_says_when_its_program_ends_without_a_word() {
@@ -471,6 +557,7 @@ test_hints_come_one_at_a_time() {
     run_course hint 19
     run_course hint 19
     expect "hint 3 of 3" "Outline." "--show"
+    [[ $output != *'```'* ]] || fail "wanted no marks of Markdown"
     run_course hint 19 1
     expect "Look."
     run_course hint 19 x

@@ -3,6 +3,8 @@
 // What a learner sees of a check: one line for each behaviour, then the first that is missing in
 // words. Chosen by `--reporter behaviours`.
 #include <catch2/catch_test_case_info.hpp>
+#include <catch2/interfaces/catch_interfaces_registry_hub.hpp>
+#include <catch2/interfaces/catch_interfaces_testcase.hpp>
 #include <catch2/reporters/catch_reporter_registrars.hpp>
 #include <catch2/reporters/catch_reporter_streaming_base.hpp>
 
@@ -14,7 +16,10 @@ namespace {
 
 std::string words_for_signal(const std::string& error) {
     if (error.starts_with("SIGTERM")) {
-        return "it did not come back in time: is there a loop that never ends?";
+        const char* limit = std::getenv("COURSE_TIME_LIMIT");  // seconds, set by ./course
+        return std::string("it did not come back ") +
+               (limit == nullptr ? "in time" : std::string("within ") + limit + " s") +
+               ": is there a loop that never ends?";
     }
     return "it crashed (" + error + "): is memory touched that belongs to nobody?";
 }
@@ -75,7 +80,6 @@ class BehaviourReporter : public Catch::StreamingReporterBase {
     void testCaseEnded(const Catch::TestCaseStats& stats) override {
         const bool ok = stats.totals.testCases.allPassed();
         num_ok_ += ok ? 1 : 0;
-        ++num_behaviours_;
         m_stream << (ok ? "  ok       " : "  not yet  ") << stats.testInfo->name << std::endl;
         StreamingReporterBase::testCaseEnded(stats);
     }
@@ -84,7 +88,9 @@ class BehaviourReporter : public Catch::StreamingReporterBase {
         if (fatal_) {
             m_stream << "  the others were not run\n";
         }
-        m_stream << num_ok_ << " of " << num_behaviours_ << " behaviours\n";
+        // Of all there are: after a crash some were not run.
+        const auto& tests = Catch::getRegistryHub().getTestCaseRegistry().getAllTests();
+        m_stream << num_ok_ << " of " << tests.size() << " behaviours\n";
         if (!first_missing_.empty()) {
             m_stream << "\nThe first that is missing: " << first_missing_;
         }
@@ -101,7 +107,6 @@ class BehaviourReporter : public Catch::StreamingReporterBase {
     bool fatal_ = false;
     std::string first_missing_;
     int num_ok_ = 0;
-    int num_behaviours_ = 0;
 };
 
 CATCH_REGISTER_REPORTER("behaviours", BehaviourReporter)

@@ -77,7 +77,7 @@ run_check() { # sets $status, $report, $num_ok and $num_behaviours, or says that
         wrong "$1 does not build"
         return 1
     fi
-    report=$(ulimit -c 0 && timeout -k 2 "$time_limit" "$build/check_$name" --reporter behaviours \
+    report=$(ulimit -c 0 && timeout -k 2 "$COURSE_TIME_LIMIT" "$build/check_$name" --reporter behaviours \
         --reporter "junit::out=$build/junit.xml") || status=$?
     num_ok=$(grep -c '^  ok ' <<<"$report") || true
     num_behaviours=$((num_ok + $(grep -c '^  not yet ' <<<"$report"))) || true

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # walk.sh: the path of a learner through Day 19, in a fresh clone with the changes of this work tree: list, run,
-# start, red, hint, a typing error, a crash, a loop without end, filled in, green, next.
+# start, red, hint, a typing error, a crash, a loop without end, an early exit, a warning, filled in, green, next.
 set -euo pipefail
 export LC_ALL=C # the compiler's quotes
 
@@ -49,7 +49,7 @@ course 0 start day19
 expect "$mine"
 cp "$mine" "$scratch/mine"
 check 1
-expect '0 of 10 behaviours' 'it threw: implement on Day 19: ' './course hint day19'
+expect '0 of 11 behaviours' 'it threw: implement on Day 19: ' './course hint day19'
 course 0 hint
 expect 'hint 1 of 3'
 course 2 solution day19
@@ -61,12 +61,20 @@ expect "$mine:" "error: expected ';'" 'does not compile yet'
 
 write 's/layout.offset(block, 0, kv_head)/(std::int64_t{1} << 40)/'
 check 1
-expect 'it crashed (SIGSEGV' './course hint day19'
+expect '0 of 11 behaviours' 'it crashed (SIGSEGV' './course hint day19'
 [[ $output != *'line '* ]] || { echo 'FAILED: wanted no word of the shell' && exit 1; }
 
 write 's/++i/i += 0/'
 check 1
-expect 'it did not come back in time'
+expect '0 of 11 behaviours' 'it did not come back within 3 s'
+
+write 's/work.exponentiate(ops);/std::exit(0);/'
+check 1
+expect 'the check ended with status 0 before it could say all' './course hint day19'
+
+write '/^namespace nanoserve {/a static_assert(true || 1 \& 1 == 1);'
+check 0
+expect "$mine:" 'warning: '
 
 write 's/tokens_in_block(read, layout, i), h);/layout.block_size, h);/'
 check 1
@@ -74,7 +82,7 @@ expect 'not yet  the last block is read only up to seq_len' 'the first is out[0,
 
 write ''
 check 0
-expect '10 of 10 behaviours' '8 of 8 known bugs are caught by this check' 'day19 is done'
+expect '11 of 11 behaviours' '(this check has been proven against 11 known bugs)' 'day19 is done'
 course 0 solution
 expect 'detail::Rows rows_of(' 'void attend_in_place('
 course 0 list
