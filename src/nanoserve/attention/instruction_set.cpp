@@ -14,6 +14,18 @@ constexpr std::array kNames = {std::pair{InstructionSet::baseline, std::string_v
                                std::pair{InstructionSet::avx2, std::string_view("avx2")},
                                std::pair{InstructionSet::avx512, std::string_view("avx512")}};
 
+#if defined(__x86_64__)
+// Whether the processor has the conversion that detail/lanes.hpp uses; compiled by Clang it uses
+// none, and older Clangs do not know the name.
+bool converts_fp16() {
+#if defined(__clang__)
+    return true;
+#else
+    return __builtin_cpu_supports("f16c") != 0;
+#endif
+}
+#endif
+
 }  // namespace
 
 std::string_view to_string(InstructionSet set) {
@@ -33,8 +45,7 @@ InstructionSet parse_instruction_set(std::string_view text) {
 std::vector<InstructionSet> available_instruction_sets() {
     std::vector<InstructionSet> sets = {InstructionSet::baseline};
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-        __builtin_cpu_supports("f16c")) {
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && converts_fp16()) {
         sets.push_back(InstructionSet::avx2);
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {

@@ -71,10 +71,11 @@ NANOSERVE_INLINE typename Register<kWidth>::Float widen_fp16(const Fp16* source)
 }
 
 // AVX2 and AVX-512 have an instruction for it. It is named here because the compiler does not find
-// it, and its intrinsic can't become part of a function that leaves the instruction set open.
+// it, and its intrinsic can't become part of a function that leaves the instruction set open. Clang
+// refuses the registers there as well, and does without.
 template <int kWidth>
 NANOSERVE_INLINE typename Register<kWidth>::Float load_floats(const Fp16* source) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__clang__)
     if constexpr (kWidth >= 8) {
         typename Register<kWidth>::Float floats;
         asm("vcvtph2ps %1, %0"
