@@ -659,7 +659,7 @@ test_verifies_by_the_run_of_ci_with_a_dated_report() {
     chmod +x "$repo/.ci/run"
     run_course verify
     expect_status 5
-    expect "ci got --report docs/verified/$(date -u +%F).txt"
+    expect "ci got --report data/verified/$(date -u +%F).txt"
 }
 
 test_refuses_a_label_that_it_does_not_know() {
