@@ -21,7 +21,6 @@ struct DecodeConfig {
     static constexpr bool kEvictFirst = kReadOnce;
 
     static constexpr int kMaxThreads = 256;
-    static constexpr int kMaxWarps = kMaxThreads / 32;
     static constexpr int kTileTokens = 16;        ///< tokens of a tile: the M of the products
     static constexpr int kSteps = kHeadDim / 16;  ///< products along a row: their K is 16
     static constexpr int kRowBytes = kHeadDim * static_cast<int>(sizeof(T));

@@ -26,9 +26,25 @@ AttentionFacts attention_facts(const PagedAttentionParams& p, std::int64_t seq, 
                                std::abs(detail::pool_element(p.kv.v_cache, p, seq, t, kv_head, d)));
         }
         facts.scores.push_back(sm_scale * score);
+        facts.max_score = std::max(facts.max_score, std::abs(sm_scale * score));
         facts.products = std::max(facts.products, std::abs(sm_scale) * products);
     }
     return facts;
+}
+
+RoundingBounds largest_bounds(
+    const PagedAttentionParams& params,
+    const std::function<RoundingBounds(const AttentionFacts&)>& bounds_of) {
+    validate(params);
+    RoundingBounds largest;
+    for (std::int64_t seq = 0; seq < params.num_seqs; ++seq) {
+        for (std::int64_t head = 0; params.seq_lens[seq] > 0 && head < params.num_q_heads; ++head) {
+            const RoundingBounds bounds = bounds_of(attention_facts(params, seq, head));
+            largest.out = std::max(largest.out, bounds.out);
+            largest.lse = std::max(largest.lse, bounds.lse);
+        }
+    }
+    return largest;
 }
 
 double bound_when_stored(double bound, double largest, DType dtype) {

@@ -4,7 +4,10 @@
 
 #include <nanoserve/attention/paged_attention_params.hpp>
 
+#include <kernels/paged_attention/rounding_bounds.hpp>
+
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace nanoserve {
@@ -14,11 +17,18 @@ struct AttentionFacts {
     std::vector<double> scores;  ///< [seq_len]
     double products = 0.0;       ///< the largest |sm_scale| * sum |q_i k_i|
     double v = 0.0;              ///< the largest |v|
+    double max_score = 0.0;      ///< the largest |score|
 };
 
 /// In float64, from host pointers.
 [[nodiscard]] AttentionFacts attention_facts(const PagedAttentionParams& params, std::int64_t seq,
                                              std::int64_t head);
+
+/// The largest bounds of all query heads of a batch: those of bounds_of(attention_facts(...)); 0
+/// for a batch without tokens. Throws std::invalid_argument as validate(params) does.
+[[nodiscard]] RoundingBounds largest_bounds(
+    const PagedAttentionParams& params,
+    const std::function<RoundingBounds(const AttentionFacts&)>& bounds_of);
 
 /// A bound of an fp32 output no larger than `largest`, once it is stored as `dtype`: half a step of
 /// the output more, and for fp16 half its smallest step.

@@ -49,29 +49,17 @@ RoundingBounds bounds_of(const AttentionFacts& facts, const PagedAttentionParams
     const double score_error = static_cast<double>(lane_products + 36) * kU * facts.products;
     const StepCounts counts = count_steps(facts.scores, p.kv.layout.block_size, score_error);
     const double log_n = std::log(static_cast<double>(facts.scores.size()));
-    double max_score = 0.0;
-    for (const double score : facts.scores) {
-        max_score = std::max(max_score, std::abs(score));
-    }
     const double e = score_error + (16.0 + counts.steps + 5.0 * counts.raises + log_n) * kU;
     const double out = facts.v * std::expm1(2.0 * e + 2.0 * kU);
     return {.out = bound_when_stored(out, facts.v, p.io_dtype),
-            .lse = std::expm1(e) + 4.0 * kU * log_n + kU * (max_score + log_n)};
+            .lse = std::expm1(e) + 4.0 * kU * log_n + kU * (facts.max_score + log_n)};
 }
 
 }  // namespace
 
-RoundingBounds paged_attention_rounding_bounds(const PagedAttentionParams& p) {
-    validate(p);
-    RoundingBounds largest;
-    for (std::int64_t seq = 0; seq < p.num_seqs; ++seq) {
-        for (std::int64_t head = 0; p.seq_lens[seq] > 0 && head < p.num_q_heads; ++head) {
-            const RoundingBounds bounds = bounds_of(attention_facts(p, seq, head), p);
-            largest.out = std::max(largest.out, bounds.out);
-            largest.lse = std::max(largest.lse, bounds.lse);
-        }
-    }
-    return largest;
+RoundingBounds paged_attention_rounding_bounds(const PagedAttentionParams& params) {
+    return largest_bounds(params,
+                          [&](const AttentionFacts& facts) { return bounds_of(facts, params); });
 }
 
 }  // namespace nanoserve
