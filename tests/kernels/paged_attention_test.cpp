@@ -30,6 +30,7 @@ using nanoserve::testing::needs_gpu;
 using nanoserve::testing::PagedCase;
 using nanoserve::testing::PoolOrder;
 using nanoserve::testing::require_close;
+using nanoserve::testing::same_bits;
 using nanoserve::testing::without_absent_blocks;
 
 namespace {
@@ -45,11 +46,6 @@ void check_kernel(PagedCase& test) {
 void check_kernel(const CaseSpec& spec) {
     PagedCase test(spec);
     check_kernel(test);
-}
-
-bool same_bits(const DeviceResult& a, const DeviceResult& b) {
-    return a.out == b.out && a.lse.size() == b.lse.size() &&
-           std::memcmp(a.lse.data(), b.lse.data(), a.lse.size() * sizeof(float)) == 0;
 }
 
 std::vector<float> floats(PagedCase& test, const DeviceResult& result) {

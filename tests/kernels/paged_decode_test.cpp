@@ -32,6 +32,7 @@ using nanoserve::testing::DeviceResult;
 using nanoserve::testing::needs_gpu;
 using nanoserve::testing::PagedCase;
 using nanoserve::testing::PoolOrder;
+using nanoserve::testing::same_bits;
 using nanoserve::testing::without_absent_blocks;
 
 namespace {
@@ -72,11 +73,6 @@ CaseSpec spec_of(DType dtype, std::vector<std::int32_t> seq_lens) {
             .seq_lens = std::move(seq_lens),
             .dtype = dtype,
             .io_dtype = dtype};
-}
-
-bool same_bits(const DeviceResult& a, const DeviceResult& b) {
-    return a.out == b.out && a.lse.size() == b.lse.size() &&
-           std::memcmp(a.lse.data(), b.lse.data(), a.lse.size() * sizeof(float)) == 0;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <kernels/paged_attention.hpp>
 
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -70,6 +71,12 @@ struct DeviceResult {
     std::vector<float> lse;
     std::uint32_t status = 0;
 };
+
+/// Whether two results have the same out and lse, NaN included.
+inline bool same_bits(const DeviceResult& a, const DeviceResult& b) {
+    return a.out == b.out && a.lse.size() == b.lse.size() &&
+           std::memcmp(a.lse.data(), b.lse.data(), a.lse.size() * sizeof(float)) == 0;
+}
 
 /// A copy on the device of everything that some host parameters point at, poison included.
 class DeviceCase {
