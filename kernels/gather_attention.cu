@@ -33,7 +33,7 @@ struct GatherConfig {
 };
 
 struct AttentionConfig {
-    // As many threads for a query head as paged_attention has: what differs is the copy, not the
+    // As many threads for a query head as general_attention has: what differs is the copy, not the
     // number of loads in flight.
     static constexpr int num_threads = 128;
     static constexpr int num_warps = num_threads / kWarpSize;

@@ -5,19 +5,19 @@
 #include <nanoserve/attention/paged_attention_params.hpp>
 
 #include <cuda_runtime_api.h>
-#include <kernels/paged_attention/config.hpp>
 
 #include <cstdint>
 
 namespace nanoserve {
 
-/// Day 21: paged_attention_reference on the GPU. The same parameters with the same meaning; every
-/// pointer in them is a device pointer, which must stay valid until the work on `stream` is done.
-/// Reads K and V once for each query head, in one pass (online softmax), with any strides and any
-/// block_size, for every pair of io_dtype and pool dtype.
+/// Decode attention over a paged KV cache on the GPU: the front door. Runs the kernel that
+/// choose_kernel() names: paged_decode for what it takes, general_attention for everything else.
+/// The same parameters with the same meaning as for paged_attention_reference; every pointer in
+/// them is a device pointer, which must stay valid until the work on `stream` is done.
 ///
 /// Stream-ordered: returns after the launch, allocates nothing, never synchronises, and may be
-/// captured in a CUDA graph. The same inputs give the same bits. num_seqs 0 launches nothing.
+/// captured in a CUDA graph, whose replays read the lengths and tables of their time. The same
+/// inputs give the same bits. num_seqs 0 launches nothing.
 ///
 /// What the host can't see is checked on the device, and never followed: a used table entry outside
 /// [0, num_blocks) counts as absent, so its tokens are left out; a seq_len that is negative or more
@@ -27,8 +27,8 @@ namespace nanoserve {
 /// @param stream where to launch
 /// @param status one word of device memory that takes bits of ReadStatus and keeps those it has;
 /// set it to 0 before the first call. May be nullptr
-/// @throws std::invalid_argument as validate_sizes() does, and for sizes that the kernel does not
-/// take, before anything is launched
+/// @throws std::invalid_argument as validate_sizes() does, and for sizes that no kernel takes,
+/// before anything is launched
 /// @throws CudaError when the launch fails
 void paged_attention(const PagedAttentionParams& params, cudaStream_t stream,
                      std::uint32_t* status = nullptr);

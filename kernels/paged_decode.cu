@@ -19,7 +19,7 @@
 #include <nanoserve/model/require.hpp>
 
 #include <kernels/cuda_error.hpp>
-#include <kernels/paged_attention/config.hpp>
+#include <kernels/general/config.hpp>
 #include <kernels/paged_decode.hpp>
 
 #include <algorithm>

@@ -18,9 +18,9 @@
 #include <limits>
 #include <stdexcept>
 #include <vector>
-#if __has_include(<kernels/paged_attention/twin.hpp>)
-#include <kernels/paged_attention/rounding_bounds.hpp>
-#include <kernels/paged_attention/twin.hpp>
+#if __has_include(<kernels/general/twin.hpp>)
+#include <kernels/general/rounding_bounds.hpp>
+#include <kernels/general/twin.hpp>
 #define NANOSERVE_HAVE_TWIN 1
 #endif
 

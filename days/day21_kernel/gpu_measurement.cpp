@@ -14,7 +14,7 @@
 #include <kernels/clock_graph.hpp>
 #include <kernels/device.hpp>
 #include <kernels/gather_attention.hpp>
-#include <kernels/paged_attention.hpp>
+#include <kernels/general_attention.hpp>
 
 #include <algorithm>
 
@@ -41,7 +41,7 @@ class RecordedReads {
     // A sample is one replay: the kernel on layer 0, 1, ..., each with pools of its own.
     [[nodiscard]] GraphReplay kernel() const {
         return over_layers(
-            [this](std::int64_t layer) { paged_attention(batch_.params(layer), stream()); });
+            [this](std::int64_t layer) { general_attention(batch_.params(layer), stream()); });
     }
     //! [replay]
     [[nodiscard]] GraphReplay gather() const {
@@ -96,7 +96,7 @@ ReadTiming time_as_host(const DeviceBatch& batch, const RecordedReads& reads,
     return time_read(
         clock,
         [&] {
-            paged_attention(batch.params(layer), reads.stream());
+            general_attention(batch.params(layer), reads.stream());
             reads.synchronize();
         },
         options);

@@ -4,7 +4,7 @@
 // a sequence out of the pool, in the order of its table.
 #pragma once
 
-#include <kernels/paged_attention/host_device.hpp>
+#include <kernels/general/host_device.hpp>
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 #include <kernels/decode/rounding_bounds.hpp>
-#include <kernels/paged_attention/attention_facts.hpp>
+#include <kernels/general/attention_facts.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kernels/paged_attention/rounding_bounds.hpp>
+#include <kernels/general/rounding_bounds.hpp>
 
 namespace nanoserve {
 

@@ -10,7 +10,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <kernels/gather_attention.hpp>
-#include <kernels/paged_attention/rounding_bounds.hpp>
+#include <kernels/general/rounding_bounds.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +40,7 @@ DeviceResult run_gather(DeviceCase& device) {
 }
 
 // What rounding explains. A warp adds up every fourth group of 4 tokens in one chain: n / 4
-// additions, where paged_attention's bound counts 16 + n / 16. Values are at most 1 in magnitude,
+// additions, where general_attention's bound counts 16 + n / 16. Values are at most 1 in magnitude,
 // and numerator and denominator both carry the error.
 RoundingBounds gather_bounds(const PagedAttentionParams& host) {
     RoundingBounds bounds = paged_attention_rounding_bounds(host);

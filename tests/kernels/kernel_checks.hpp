@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of paged_attention and those of its CPU twin have in common.
+// What the tests of general_attention and those of its CPU twin have in common.
 #pragma once
 
 #include "support/paged_case.hpp"
@@ -9,7 +9,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
-#include <kernels/paged_attention/rounding_bounds.hpp>
+#include <kernels/general/rounding_bounds.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +40,7 @@ inline void require_within(const void* out, const float* lse, const PagedAttenti
     REQUIRE(!oracle.lse.empty());
 }
 
-/// The same within what rounding explains of paged_attention and its twin.
+/// The same within what rounding explains of general_attention and its twin.
 inline void require_close(const void* out, const float* lse, const PagedAttentionParams& params) {
     require_within(out, lse, params, paged_attention_rounding_bounds(params));
 }

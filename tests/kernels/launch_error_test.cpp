@@ -52,9 +52,9 @@ struct Launcher {
 };
 
 const Launcher kLaunchers[] = {
-    {"paged_attention",
+    {"general_attention",
      [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
-         nanoserve::paged_attention(params, stream, static_cast<std::uint32_t*>(scratch));
+         nanoserve::general_attention(params, stream, static_cast<std::uint32_t*>(scratch));
      }},
     {"gather_attention",
      [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {

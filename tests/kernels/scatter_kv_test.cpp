@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
+#include <kernels/paged_attention.hpp>
 #include <kernels/scatter_kv.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-// The steps of paged_attention on the CPU: the oracle's numbers, each byte of K and V once per
+// The steps of general_attention on the CPU: the oracle's numbers, each byte of K and V once per
 // query head, and nothing read that is not the sequence's own.
 #include "kernels/kernel_checks.hpp"
 
@@ -9,10 +9,10 @@
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
-#include <kernels/paged_attention/config.hpp>
-#include <kernels/paged_attention/counting_memory.hpp>
-#include <kernels/paged_attention/online_softmax.hpp>
-#include <kernels/paged_attention/twin.hpp>
+#include <kernels/general/config.hpp>
+#include <kernels/general/counting_memory.hpp>
+#include <kernels/general/online_softmax.hpp>
+#include <kernels/general/twin.hpp>
 
 #include <cstring>
 #include <map>
@@ -279,8 +279,8 @@ TEST_CASE("sizes that the kernel does not take are refused by name", "[kernels]"
                              Message(message));
         CHECK(std::isnan(test.out_floats()[0]));
     };
-    refused(12, "head_dim is 12; paged_attention takes multiples of 8 up to 256");
-    refused(264, "head_dim is 264; paged_attention takes multiples of 8 up to 256");
+    refused(12, "head_dim is 12; general_attention takes multiples of 8 up to 256");
+    refused(264, "head_dim is 264; general_attention takes multiples of 8 up to 256");
     PagedCase test({.seq_lens = {1}});
     PagedAttentionParams params = test.params();
     params.num_seqs = std::int64_t{1} << 28;

@@ -4,8 +4,8 @@
 #include "exercise/expect.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-#include <kernels/paged_attention/rounding_bounds.hpp>
-#include <kernels/paged_attention/twin.hpp>
+#include <kernels/general/rounding_bounds.hpp>
+#include <kernels/general/twin.hpp>
 
 #include <algorithm>
 #include <stdexcept>

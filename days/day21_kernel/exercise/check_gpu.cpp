@@ -6,7 +6,7 @@
 #include "support/needs_gpu.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-#include <kernels/paged_attention/rounding_bounds.hpp>
+#include <kernels/general/rounding_bounds.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/model/require.hpp>
 
-#include <kernels/paged_attention/access_report.hpp>
+#include <kernels/general/access_report.hpp>
 
 #include <algorithm>
 #include <string>

@@ -10,7 +10,7 @@
 
 namespace nanoserve {
 
-/// Bits that paged_attention sets in its status word.
+/// Bits that general_attention sets in its status word.
 enum ReadStatus : std::uint32_t {
     kAbsentBlock = 1u << 0,  ///< a used table entry lies outside the pool; its tokens were left out
     kClampedLength =

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-#include <kernels/paged_attention/attention_facts.hpp>
-#include <kernels/paged_attention/config.hpp>
-#include <kernels/paged_attention/rounding_bounds.hpp>
+#include <kernels/general/attention_facts.hpp>
+#include <kernels/general/config.hpp>
+#include <kernels/general/rounding_bounds.hpp>
 
 #include <algorithm>
 #include <cmath>

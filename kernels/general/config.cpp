@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/model/require.hpp>
 
-#include <kernels/paged_attention/config.hpp>
+#include <kernels/general/config.hpp>
 
 #include <limits>
 
@@ -13,7 +13,7 @@ PagedAttentionArgs make_paged_attention_args(const PagedAttentionParams& params,
     validate_sizes(params);
     const std::int32_t head_dim = params.kv.layout.head_dim;
     require(head_dim % 8 == 0 && head_dim <= 256, "head_dim is ", head_dim,
-            "; paged_attention takes multiples of 8 up to 256");
+            "; general_attention takes multiples of 8 up to 256");
     constexpr std::int64_t kMaxThreadBlocks = std::numeric_limits<std::int32_t>::max();
     require(params.num_seqs <= kMaxThreadBlocks / params.num_q_heads, "num_seqs is ",
             params.num_seqs, "; with ", params.num_q_heads, " query heads a grid holds ",

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/attention/detail/element_at.hpp>
 
-#include <kernels/paged_attention/attention_facts.hpp>
+#include <kernels/general/attention_facts.hpp>
 
 #include <algorithm>
 #include <cmath>

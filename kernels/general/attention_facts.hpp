@@ -4,7 +4,7 @@
 
 #include <nanoserve/attention/paged_attention_params.hpp>
 
-#include <kernels/paged_attention/rounding_bounds.hpp>
+#include <kernels/general/rounding_bounds.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -12,7 +12,7 @@ struct RoundingBounds {
     double lse = 0.0;  ///< of any finite lse
 };
 
-/// The bounds of paged_attention and its twin, whose sums run in another order than those that
+/// The bounds of general_attention and its twin, whose sums run in another order than those that
 /// rounding_bound() describes.
 ///
 /// Let u = 2^-24, one rounding, and take a query head over n > 0 tokens in T steps, R of which,

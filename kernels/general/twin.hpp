@@ -4,7 +4,7 @@
 
 #include <nanoserve/attention/paged_attention_params.hpp>
 
-#include <kernels/paged_attention/access_report.hpp>
+#include <kernels/general/access_report.hpp>
 
 namespace nanoserve {
 
@@ -15,11 +15,11 @@ enum class ThreadOrder {
     descending,  ///< thread 0 last
 };
 
-/// paged_attention on the CPU: the very steps that the GPU runs, one thread after the other, with
+/// general_attention on the CPU: the very steps that the GPU runs, one thread after the other, with
 /// every read of the cache counted and checked. Slow; for tests and pictures. All pointers are host
 /// pointers. Writes out and lse, and treats bad ids and lengths as the kernel does.
 /// @return what was read, and the status word
-/// @throws std::invalid_argument as paged_attention does
+/// @throws std::invalid_argument as general_attention does
 /// @throws std::logic_error when the kernel reads what is not its sequence's own: that is a fault
 /// of the kernel
 AccessReport paged_attention_twin(const PagedAttentionParams& params,

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-#include <kernels/paged_attention/attend_head.hpp>
-#include <kernels/paged_attention/config.hpp>
-#include <kernels/paged_attention/counting_memory.hpp>
-#include <kernels/paged_attention/twin.hpp>
+#include <kernels/general/attend_head.hpp>
+#include <kernels/general/config.hpp>
+#include <kernels/general/counting_memory.hpp>
+#include <kernels/general/twin.hpp>
 
 #include <algorithm>
 #include <array>

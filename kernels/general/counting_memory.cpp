@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/model/require.hpp>
 
-#include <kernels/paged_attention/counting_memory.hpp>
+#include <kernels/general/counting_memory.hpp>
 
 #include <algorithm>
 #include <stdexcept>

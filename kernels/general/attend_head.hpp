@@ -4,13 +4,13 @@
 
 #include <nanoserve/model/dtype.hpp>
 
-#include <kernels/paged_attention/config.hpp>
-#include <kernels/paged_attention/host_device.hpp>
-#include <kernels/paged_attention/online_softmax.hpp>
+#include <kernels/general/config.hpp>
+#include <kernels/general/host_device.hpp>
+#include <kernels/general/online_softmax.hpp>
 
 #include <cstdint>
 
-// The body of paged_attention, for the GPU and for its CPU twin; see paged_attention.cu.
+// The body of general_attention, for the GPU and for its CPU twin; see general_attention.cu.
 //
 // It is a list of steps. team.each(step) runs step(thread) on every thread of the thread block and
 // then waits for all of them; the comment behind it says for what. Between two steps all threads

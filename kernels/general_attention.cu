@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-// paged_attention: decode attention over a paged KV cache, in place and in one pass.
+// general_attention: decode attention over a paged KV cache, in place and in one pass.
 // Data     q, out [num_seqs, num_q_heads, head_dim] of io_dtype; lse [num_seqs, num_q_heads] fp32
 //          K and V pools of T with the strides of KVLayout
 //          block_tables [num_seqs, max_blocks_per_seq], seq_lens [num_seqs] int32
@@ -11,15 +11,15 @@
 //          what one has read the others may find in L2. 4 flops for each element of K and V.
 // Steps    load_query → per KV block, up to 32 tokens at a time: dot_keys → finish_scores →
 //          raise_max → weights → add_values; then share_sums → write_output.
-//          All of them are in paged_attention/attend_head.hpp.
+//          All of them are in general/attend_head.hpp.
 // Edges    no visible token: out = 0, lse = -inf. Ids outside the pool are left out, impossible
 //          lengths clamped. A step has four barriers, however few tokens its KV block holds.
-// Tests    tests/kernels/paged_attention_test.cpp on a GPU, tests/kernels/twin_test.cpp anywhere.
+// Tests    tests/kernels/general_attention_test.cpp on a GPU, tests/kernels/twin_test.cpp anywhere.
 #include <kernels/cuda_error.hpp>
-#include <kernels/paged_attention.hpp>
-#include <kernels/paged_attention/attend_head.hpp>
+#include <kernels/general/attend_head.hpp>
+#include <kernels/general_attention.hpp>
 
-#include <kernels/paged_attention/thread_block.cuh>
+#include <kernels/general/thread_block.cuh>
 
 namespace nanoserve {
 namespace {
@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(Config::kNumThreads)
 
 }  // namespace
 
-void paged_attention(const PagedAttentionParams& params, cudaStream_t stream,
-                     std::uint32_t* status) {
+void general_attention(const PagedAttentionParams& params, cudaStream_t stream,
+                       std::uint32_t* status) {
     const PagedAttentionArgs args = make_paged_attention_args(params, status);
     if (params.num_seqs == 0) {
         return;

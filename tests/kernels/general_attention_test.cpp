@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-// paged_attention on a GPU: the oracle's numbers for every size and type it takes, and nothing read
-// that is not the sequence's own.
+// general_attention on a GPU: the oracle's numbers for every size and type it takes, and nothing
+// read that is not the sequence's own.
 #include "kernels/kernel_checks.hpp"
 #include "support/device_case.hpp"
 #include "support/needs_gpu.hpp"
@@ -11,7 +11,7 @@
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
-#include <kernels/paged_attention.hpp>
+#include <kernels/general_attention.hpp>
 
 #include <cstring>
 #include <random>
@@ -68,7 +68,7 @@ class Stream {
 
 }  // namespace
 
-TEST_CASE("paged_attention agrees with the oracle at every block size and block edge",
+TEST_CASE("general_attention agrees with the oracle at every block size and block edge",
           "[kernels]") {
     needs_gpu();
     const std::int32_t block_size = GENERATE(1, 3, 7, 16, 24, 32, 33, 256);
@@ -77,7 +77,7 @@ TEST_CASE("paged_attention agrees with the oracle at every block size and block 
          .seq_lens = {0, 1, block_size - 1, block_size, block_size + 1, 5 * block_size + 2, 100}});
 }
 
-TEST_CASE("paged_attention agrees with the oracle at every head_dim", "[kernels]") {
+TEST_CASE("general_attention agrees with the oracle at every head_dim", "[kernels]") {
     needs_gpu();
     const std::int32_t head_dim = GENERATE(range(8, 257, 8));
     check_kernel({.shape = {.num_q_heads = 4, .num_kv_heads = 2, .head_dim = head_dim},
@@ -85,7 +85,7 @@ TEST_CASE("paged_attention agrees with the oracle at every head_dim", "[kernels]
                   .seq_lens = {13, 40}});
 }
 
-TEST_CASE("paged_attention agrees with the oracle at every group size", "[kernels]") {
+TEST_CASE("general_attention agrees with the oracle at every group size", "[kernels]") {
     needs_gpu();
     const std::int32_t group_size = GENERATE(range(1, 25));
     check_kernel({.shape = {.num_q_heads = 2 * group_size, .num_kv_heads = 2, .head_dim = 16},
@@ -93,7 +93,7 @@ TEST_CASE("paged_attention agrees with the oracle at every group size", "[kernel
 }
 
 TEST_CASE(
-    "paged_attention agrees for every storage type, element type of q and out, and order of "
+    "general_attention agrees for every storage type, element type of q and out, and order of "
     "the pool",
     "[kernels]") {
     needs_gpu();
@@ -109,12 +109,12 @@ TEST_CASE(
                   .order = order});
 }
 
-TEST_CASE("paged_attention agrees when one token takes nearly all the weight", "[kernels]") {
+TEST_CASE("general_attention agrees when one token takes nearly all the weight", "[kernels]") {
     needs_gpu();
     check_kernel({.seq_lens = {300}, .q_scale = 40.0f, .seed = 7});
 }
 
-TEST_CASE("paged_attention agrees on random shapes", "[kernels]") {
+TEST_CASE("general_attention agrees on random shapes", "[kernels]") {
     needs_gpu();
     const auto seed = static_cast<std::uint32_t>(GENERATE(range(1, 31)));
     std::mt19937 random(seed);
@@ -136,7 +136,7 @@ TEST_CASE("paged_attention agrees on random shapes", "[kernels]") {
     check_kernel(spec);
 }
 
-TEST_CASE("paged_attention moves every sum to the new maximum when scores grow", "[kernels]") {
+TEST_CASE("general_attention moves every sum to the new maximum when scores grow", "[kernels]") {
     needs_gpu();
     PagedCase test({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 8},
                     .block_size = 1,
@@ -149,7 +149,8 @@ TEST_CASE("paged_attention moves every sum to the new maximum when scores grow",
     check_kernel(test);
 }
 
-TEST_CASE("paged_attention reads blocks that are shared or stand twice in one table", "[kernels]") {
+TEST_CASE("general_attention reads blocks that are shared or stand twice in one table",
+          "[kernels]") {
     needs_gpu();
     PagedCase test({.block_size = 4, .seq_lens = {12, 8}});
     auto& table = test.tables().block_tables;
@@ -159,7 +160,7 @@ TEST_CASE("paged_attention reads blocks that are shared or stand twice in one ta
     check_kernel(test);
 }
 
-TEST_CASE("NaN in every slot that no sequence owns reaches no output of paged_attention",
+TEST_CASE("NaN in every slot that no sequence owns reaches no output of general_attention",
           "[kernels]") {
     needs_gpu();
     PagedCase test({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 64},
@@ -178,7 +179,7 @@ TEST_CASE("NaN in every slot that no sequence owns reaches no output of paged_at
     CHECK_THAT(result.lse[0], WithinRel(2.833213f, 1e-6f));
 }
 
-TEST_CASE("query head h of paged_attention reads KV head h / group_size", "[kernels]") {
+TEST_CASE("query head h of general_attention reads KV head h / group_size", "[kernels]") {
     needs_gpu();
     const auto [num_q_heads, num_kv_heads] =
         GENERATE(std::pair{28, 4}, std::pair{48, 2}, std::pair{12, 12}, std::pair{8, 1});
@@ -195,7 +196,7 @@ TEST_CASE("query head h of paged_attention reads KV head h / group_size", "[kern
     }
 }
 
-TEST_CASE("paged_attention takes sm_scale as given: the default, and 0 as 0", "[kernels]") {
+TEST_CASE("general_attention takes sm_scale as given: the default, and 0 as 0", "[kernels]") {
     needs_gpu();
     PagedCase test({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 96},
                     .block_size = 2,
@@ -212,7 +213,7 @@ TEST_CASE("paged_attention takes sm_scale as given: the default, and 0 as 0", "[
     CHECK(floats(test, DeviceCase(params).run())[0] == 0.5f);
 }
 
-TEST_CASE("scores far beyond the range of fp16 give paged_attention the right token and lse",
+TEST_CASE("scores far beyond the range of fp16 give general_attention the right token and lse",
           "[kernels]") {
     needs_gpu();
     const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
@@ -233,7 +234,7 @@ TEST_CASE("scores far beyond the range of fp16 give paged_attention the right to
     CHECK_THAT(result.lse[0], WithinAbs(80000.0f, 0.02f));
 }
 
-TEST_CASE("paged_attention reads q out of a packed row, and may leave out lse", "[kernels]") {
+TEST_CASE("general_attention reads q out of a packed row, and may leave out lse", "[kernels]") {
     needs_gpu();
     PagedCase test({.seq_lens = {9, 4}});
     PagedAttentionParams params = test.params();
@@ -252,7 +253,7 @@ TEST_CASE("paged_attention reads q out of a packed row, and may leave out lse", 
     CHECK(std::isnan(without_lse.lse[0]));
 }
 
-TEST_CASE("paged_attention reads a pool with padded strides", "[kernels]") {
+TEST_CASE("general_attention reads a pool with padded strides", "[kernels]") {
     needs_gpu();
     PagedCase test({.block_size = 3, .seq_lens = {8}});
     PagedAttentionParams params = test.params();
@@ -282,12 +283,12 @@ TEST_CASE("paged_attention reads a pool with padded strides", "[kernels]") {
     on_device.kv = {
         .k_cache = pools.data(), .v_cache = pools.as<float>() + k.size(), .layout = padded};
     device.poison_outputs();
-    nanoserve::paged_attention(on_device, nullptr, device.status());
+    nanoserve::general_attention(on_device, nullptr, device.status());
     CHECK(same_bits(device.result(), expected));
 }
 
 TEST_CASE(
-    "a used id outside the pool is an absent block to paged_attention, and the status says so",
+    "a used id outside the pool is an absent block to general_attention, and the status says so",
     "[kernels]") {
     needs_gpu();
     const std::int32_t bad =
@@ -308,7 +309,7 @@ TEST_CASE(
     CHECK(same_bits(result, expected));
 }
 
-TEST_CASE("an impossible length is clamped by paged_attention, and the status says so",
+TEST_CASE("an impossible length is clamped by general_attention, and the status says so",
           "[kernels]") {
     needs_gpu();
     const auto [seq_len, clamped] =
@@ -334,7 +335,7 @@ TEST_CASE("both faults set both bits of the status word, and none is needed", "[
     const DeviceResult result = device.run();
     CHECK(result.status == (nanoserve::kAbsentBlock | nanoserve::kClampedLength));
     device.poison_outputs();
-    nanoserve::paged_attention(device.params(), nullptr);
+    nanoserve::general_attention(device.params(), nullptr);
     CHECK(same_bits(device.result(), result));
     CHECK(device.result().status == 0);
 }
@@ -346,14 +347,14 @@ TEST_CASE("an empty batch launches nothing and needs no pointers", "[kernels]") 
     params.num_seqs = 0;
     params.q = nullptr;
     params.seq_lens = nullptr;
-    nanoserve::paged_attention(params, nullptr);
+    nanoserve::general_attention(params, nullptr);
     NANOSERVE_CUDA_TRY(cudaDeviceSynchronize());
 }
 
-TEST_CASE("paged_attention refuses what it does not take, before a launch", "[kernels]") {
+TEST_CASE("general_attention refuses what it does not take, before a launch", "[kernels]") {
     needs_gpu();
     const auto refused = [](const PagedAttentionParams& params, const char* message) {
-        CHECK_THROWS_MATCHES(nanoserve::paged_attention(params, nullptr), std::invalid_argument,
+        CHECK_THROWS_MATCHES(nanoserve::general_attention(params, nullptr), std::invalid_argument,
                              Message(message));
     };
     PagedCase test({.seq_lens = {1}});
@@ -369,11 +370,11 @@ TEST_CASE("paged_attention refuses what it does not take, before a launch", "[ke
     for (const std::int32_t head_dim : {4, 12, 264}) {
         PagedCase odd({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = head_dim},
                        .seq_lens = {1}});
-        CHECK_THROWS_AS(nanoserve::paged_attention(odd.params(), nullptr), std::invalid_argument);
+        CHECK_THROWS_AS(nanoserve::general_attention(odd.params(), nullptr), std::invalid_argument);
     }
 }
 
-TEST_CASE("paged_attention gives the same bits every time", "[kernels]") {
+TEST_CASE("general_attention gives the same bits every time", "[kernels]") {
     needs_gpu();
     PagedCase test({.shape = {.num_q_heads = 8, .num_kv_heads = 2, .head_dim = 128},
                     .block_size = 16,
@@ -400,7 +401,7 @@ TEST_CASE("a row of a batch has the bits that it has alone", "[kernels]") {
     CHECK(std::memcmp(alone.lse.data(), batch.lse.data(), alone.lse.size() * sizeof(float)) == 0);
 }
 
-TEST_CASE("a captured paged_attention reads the lengths of each replay", "[kernels]") {
+TEST_CASE("a captured general_attention reads the lengths of each replay", "[kernels]") {
     needs_gpu();
     PagedCase test({.block_size = 4, .seq_lens = {20, 9}});
     const PagedAttentionParams params = test.params();
@@ -408,7 +409,7 @@ TEST_CASE("a captured paged_attention reads the lengths of each replay", "[kerne
     const Stream stream;
     cudaGraph_t graph = nullptr;
     NANOSERVE_CUDA_TRY(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal));
-    nanoserve::paged_attention(device.params(), stream.get(), device.status());
+    nanoserve::general_attention(device.params(), stream.get(), device.status());
     NANOSERVE_CUDA_TRY(cudaStreamEndCapture(stream.get(), &graph));
     cudaGraphExec_t replay = nullptr;
     NANOSERVE_CUDA_TRY(cudaGraphInstantiate(&replay, graph, 0));
@@ -426,7 +427,7 @@ TEST_CASE("a captured paged_attention reads the lengths of each replay", "[kerne
     NANOSERVE_CUDA_TRY(cudaGraphDestroy(graph));
 }
 
-TEST_CASE("paged_attention takes more sequences than a grid has rows", "[kernels][heavy]") {
+TEST_CASE("general_attention takes more sequences than a grid has rows", "[kernels][heavy]") {
     needs_gpu();
     // One token each, in one of four blocks: its weight is exactly 1, so out is its V row.
     constexpr std::int32_t kNumSeqs = 65536 + 3;
@@ -455,7 +456,7 @@ TEST_CASE("paged_attention takes more sequences than a grid has rows", "[kernels
         .seq_lens = seq_lens.as<std::int32_t>(),
         .num_seqs = kNumSeqs,
         .max_blocks_per_seq = 1};
-    nanoserve::paged_attention(params, nullptr);
+    nanoserve::general_attention(params, nullptr);
     const auto result = out.to_host<float>();
     std::size_t num_wrong = 0;
     for (std::size_t i = 0; i < result.size(); ++i) {
@@ -464,7 +465,7 @@ TEST_CASE("paged_attention takes more sequences than a grid has rows", "[kernels
     CHECK(num_wrong == 0);
 }
 
-TEST_CASE("paged_attention finds a block more than 2^31 elements into the pool",
+TEST_CASE("general_attention finds a block more than 2^31 elements into the pool",
           "[kernels][heavy]") {
     needs_gpu();
     // K and V interleaved, 4.6 GB of bf16, all NaN but one block: a wrapped offset can't find it.
@@ -500,7 +501,7 @@ TEST_CASE("paged_attention finds a block more than 2^31 elements into the pool",
     on_device.kv = {
         .k_cache = pool.data(), .v_cache = pool.data() + block_bytes / 2, .layout = layout};
     device.poison_outputs();
-    nanoserve::paged_attention(on_device, nullptr, device.status());
+    nanoserve::general_attention(on_device, nullptr, device.status());
     const DeviceResult result = device.result();
     CHECK(result.status == 0);
     require_close(result.out.data(), result.lse.data(), params);

@@ -4,7 +4,7 @@
 
 #include <nanoserve/attention/paged_attention_params.hpp>
 
-#include <kernels/paged_attention/access_report.hpp>
+#include <kernels/general/access_report.hpp>
 
 #include <cstdint>
 #include <set>

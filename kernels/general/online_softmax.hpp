@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <kernels/paged_attention/host_device.hpp>
+#include <kernels/general/host_device.hpp>
 
 #include <cmath>
 #include <limits>

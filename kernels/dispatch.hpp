@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanoserve/attention/paged_attention_params.hpp>
+
+#include <cstdint>
+
+namespace nanoserve {
+
+/// The kernels behind paged_attention.
+enum class AttentionKernel : std::uint8_t {
+    general,  ///< general_attention, Day 21: every size and type
+    decode,   ///< paged_decode: tensor cores and one launch, for what reason_not_to_decode() takes
+};
+
+/// The kernel for these parameters. Looks at types, sizes, strides and alignment, never at what a
+/// pointer points to.
+/// @throws std::invalid_argument as validate_sizes() does
+[[nodiscard]] AttentionKernel choose_kernel(const PagedAttentionParams& params);
+
+}  // namespace nanoserve

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <kernels/dispatch.hpp>
+#include <kernels/general_attention.hpp>
+#include <kernels/paged_attention.hpp>
+#include <kernels/paged_decode.hpp>
+
+namespace nanoserve {
+
+void paged_attention(const PagedAttentionParams& params, cudaStream_t stream,
+                     std::uint32_t* status) {
+    switch (choose_kernel(params)) {
+        case AttentionKernel::decode:
+            return paged_decode(params, stream, status);
+        case AttentionKernel::general:
+            return general_attention(params, stream, status);
+    }
+}
+
+}  // namespace nanoserve

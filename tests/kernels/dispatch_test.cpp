@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// Which kernel the front door runs.
+#include "support/paged_case.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <kernels/dispatch.hpp>
+
+#include <stdexcept>
+
+using namespace nanoserve;
+using namespace nanoserve::testing;
+
+namespace {
+
+AttentionKernel kernel_for(DType dtype, std::int32_t head_dim) {
+    PagedCase test({.shape = {.num_q_heads = 4, .num_kv_heads = 2, .head_dim = head_dim},
+                    .block_size = 16,
+                    .seq_lens = {20},
+                    .dtype = dtype,
+                    .io_dtype = dtype});
+    return choose_kernel(test.params());
+}
+
+}  // namespace
+
+TEST_CASE("paged_attention runs paged_decode for what it takes, the general kernel for the rest") {
+    CHECK(kernel_for(DType::bf16, 64) == AttentionKernel::decode);
+    CHECK(kernel_for(DType::fp16, 128) == AttentionKernel::decode);
+    CHECK(kernel_for(DType::fp32, 64) == AttentionKernel::general);
+    CHECK(kernel_for(DType::bf16, 72) == AttentionKernel::general);
+}
+
+TEST_CASE("no kernel is chosen for sizes that cannot be") {
+    PagedCase test({.seq_lens = {4}});
+    PagedAttentionParams params = test.params();
+    params.num_q_heads = 0;
+    CHECK_THROWS_AS(choose_kernel(params), std::invalid_argument);
+}
