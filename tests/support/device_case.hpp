@@ -110,7 +110,7 @@ class DeviceCase {
     /// Runs paged_attention over poisoned outputs.
     [[nodiscard]] DeviceResult run() {
         poison_outputs();
-        paged_attention(params(), nullptr, status_.as<std::uint32_t>());
+        general_attention(params(), nullptr, status_.as<std::uint32_t>());
         return result();
     }
 
