@@ -7,14 +7,19 @@
 
 namespace nanoserve {
 
-void paged_attention(const PagedAttentionParams& params, cudaStream_t stream,
-                     std::uint32_t* status) {
+void paged_attention(const PagedAttentionParams& params, cudaStream_t stream, std::uint32_t* status,
+                     Workspace workspace) {
     switch (choose_kernel(params)) {
         case AttentionKernel::decode:
-            return paged_decode(params, stream, status);
+            return paged_decode(params, stream, status, workspace);
         case AttentionKernel::general:
             return general_attention(params, stream, status);
     }
+}
+
+std::size_t paged_attention_workspace_bytes(const PagedAttentionParams& params) {
+    return choose_kernel(params) == AttentionKernel::decode ? paged_decode_workspace_bytes(params)
+                                                            : 0;
 }
 
 }  // namespace nanoserve

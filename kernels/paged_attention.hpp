@@ -5,7 +5,9 @@
 #include <nanoserve/attention/paged_attention_params.hpp>
 
 #include <cuda_runtime_api.h>
+#include <kernels/workspace.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace nanoserve {
@@ -27,10 +29,19 @@ namespace nanoserve {
 /// @param stream where to launch
 /// @param status one word of device memory that takes bits of ReadStatus and keeps those it has;
 /// set it to 0 before the first call. May be nullptr
+/// @param workspace of paged_attention_workspace_bytes(), zeros before the first call, not shared
+/// by calls that may run at the same time. With it a batch whose lengths differ much keeps all SMs
+/// at work. May be empty
 /// @throws std::invalid_argument as validate_sizes() does, and for sizes that no kernel takes,
 /// before anything is launched
 /// @throws CudaError when the launch fails
 void paged_attention(const PagedAttentionParams& params, cudaStream_t stream,
-                     std::uint32_t* status = nullptr);
+                     std::uint32_t* status = nullptr, Workspace workspace = {});
+
+/// Bytes of a workspace that serves every batch with these sizes on the current device; 0 if none
+/// is of use. seq_lens don't matter.
+/// @throws std::invalid_argument as validate_sizes() does
+/// @throws CudaError when there is no device
+[[nodiscard]] std::size_t paged_attention_workspace_bytes(const PagedAttentionParams& params);
 
 }  // namespace nanoserve

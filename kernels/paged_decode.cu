@@ -24,30 +24,35 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <kernels/decode/balance.cuh>
 #include <kernels/decode/kv_ring.cuh>
 #include <kernels/decode/merge.cuh>
 #include <kernels/decode/place.cuh>
 #include <kernels/decode/warp_attention.cuh>
+#include <type_traits>
 
 namespace nanoserve {
 namespace {
 
-// All tiles of one warp.
-template <class Config>
-__device__ void read_tiles(const DecodeArgs& args, const DecodePlace& place,
-                           std::uint32_t ring_memory, WarpAttention<Config>& attention) {
+struct AllTiles {};  // no end but the sequence's own
+
+// All tiles of one warp, in the walk before tile end(tiles of the sequence), which is asked for
+// when the first stages are on their way and leaves those in.
+template <class Config, class End>
+__device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head,
+                           const TileWalk& walk, std::uint32_t ring_memory,
+                           WarpAttention<Config>& attention, End end) {
     // Three loads that don't wait for each other: the length, the table, the query.
-    const int given_length = __ldg(args.seq_lens + place.seq);
-    const TileWalk walk(args, place);
-    BlockIds block_ids(args, place.seq, walk);
-    attention.load_query(static_cast<const typename Config::T*>(args.q) +
-                             place.seq * args.q_stride +
-                             place.kv_head * args.group_size * Config::kHeadDim,
+    const int given_length = __ldg(args.seq_lens + seq);
+    BlockIds block_ids(args, seq, walk);
+    attention.load_query(static_cast<const typename Config::T*>(args.q) + seq * args.q_stride +
+                             kv_head * args.group_size * Config::kHeadDim,
                          args.group_size);
 
-    KVRing<Config> ring(args, place.kv_head, ring_memory);
+    KVRing<Config> ring(args, kv_head, ring_memory);
     const int seq_len = min(max(given_length, 0), args.max_seq_len);
-    int num_tiles = walk.num_tiles(seq_len);
+    int num_tiles = walk.num_tiles(tiles_of(seq_len));
     ptx::keep(num_tiles);
     const auto num_tokens = [&](int i) { return seq_len - 16 * walk.tile(i); };  // 16 or more: all
     const auto ask = [&](int i, int stage) {
@@ -59,6 +64,9 @@ __device__ void read_tiles(const DecodeArgs& args, const DecodePlace& place,
 #pragma unroll
     for (int stage = 0; stage < Config::kStages; ++stage) {
         ask(stage, stage);
+    }
+    if constexpr (!std::is_same_v<End, AllTiles>) {
+        num_tiles = min(num_tiles, walk.num_tiles(end(tiles_of(seq_len))));
     }
     int stage = 0;
 #pragma unroll 1
@@ -80,10 +88,19 @@ __device__ void read_tiles(const DecodeArgs& args, const DecodePlace& place,
 }
 
 template <class Config>
+__device__ std::uint32_t ring_of(const unsigned char* memory, int warp) {
+    return ptx::shared_address(memory) + static_cast<std::uint32_t>(warp) * Config::kRingBytes;
+}
+
+// blockIdx = (KV heads and split, the split fastest; sequence): the splits of some heads of a
+// sequence are one cluster.
+template <class Config>
 __global__ void __launch_bounds__(Config::kMaxThreads, 1)
     decode_kernel(const __grid_constant__ DecodeArgs args) {
     extern __shared__ __align__(1024) unsigned char memory[];
-    const DecodePlace place(args);
+    const DecodePlace place(blockIdx.y + std::int64_t{blockIdx.z} * gridDim.y,
+                            blockIdx.x >> args.splits_log2, args.heads_log2, args.warps_log2,
+                            static_cast<int>(blockIdx.x & ((1u << args.splits_log2) - 1)));
     if (place.seq >= args.num_seqs) {
         return;  // the whole cluster
     }
@@ -92,10 +109,8 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
         ptx::announce_to_cluster();
     }
     WarpAttention<Config> attention;
-    read_tiles(
-        args, place,
-        ptx::shared_address(memory) + static_cast<std::uint32_t>(place.warp) * Config::kRingBytes,
-        attention);
+    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place),
+               ring_of<Config>(memory, place.warp), attention, AllTiles{});
 
     if (!is_split && place.sharers_log2 == 0) {
         const std::int64_t row = place.first_row(args);
@@ -108,27 +123,112 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
     attention.store_partial(shared.out(place.warp), shared.max_and_sum(place.warp),
                             args.group_size);
     __syncthreads();  // the partial results of all warps visible
-    if (is_split) {
-        ptx::wait_for_cluster();  // every thread block has started, so its memory can be written
+    if (!is_split) {
+        merge_warps(args, place, shared, [&](int slot, int element, const PartialElement& all) {
+            write_element<Config>(args, place.first_row(args) + slot, element, all);
+        });
+        return;
     }
-    merge_warps(args, place, shared);
-    if (is_split) {
-        ptx::arrive_at_cluster();
-        ptx::wait_for_cluster();  // all that others have pushed visible
-        merge_pushed(args, place, shared);
+    ptx::wait_for_cluster();  // every thread block has started, so its memory can be written
+    merge_warps(args, place, shared, [&](int slot, int element, const PartialElement& all) {
+        push_element(args, place, shared, slot, element, all);
+    });
+    ptx::arrive_at_cluster();
+    ptx::wait_for_cluster();  // all that others have pushed visible
+    merge_pushed(args, place, shared);
+}
+
+// A thread block's own rows, one for each of its KV heads, as far as the schedule lets it read
+// them.
+template <class Config>
+__device__ void read_own_rows(const DecodeArgs& args, const DecodeShared<Config>& shared) {
+    const unsigned blocks_per_seq = static_cast<unsigned>(args.num_kv_heads) >> args.heads_log2;
+    const DecodePlace place(blockIdx.x / blocks_per_seq, blockIdx.x % blocks_per_seq,
+                            args.heads_log2, args.warps_log2);
+    int limit = 0;
+    bool has_tail = false;
+    WarpAttention<Config> attention;
+    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place),
+               ring_of<Config>(shared.memory, place.warp), attention, [&](int tiles) {
+                   if (tail_tiles(tiles, kSmallestOwnLimit) > 0) {  // worth a look at all lengths
+                       limit = own_limit_of(args);
+                       has_tail = tail_tiles(tiles, limit) > 0;
+                   }
+                   return has_tail ? limit : tiles;
+               });
+    attention.store_partial(shared.out(place.warp), shared.max_and_sum(place.warp),
+                            args.group_size);
+    __syncthreads();  // the partial results of all warps visible
+    if (!has_tail) {
+        merge_warps(args, place, shared, [&](int slot, int element, const PartialElement& all) {
+            write_element<Config>(args, place.first_row(args) + slot, element, all);
+        });
+        return;
+    }
+    const std::int64_t first_row = place.seq * args.num_kv_heads + place.kv_head;
+    merge_warps(args, place, shared, [&](int slot, int element, const PartialElement& all) {
+        store_element<Config>(args, first_row, slot, element, all);
+    });
+    const Schedule schedule = schedule_of(args, limit);
+    const int first_head = place.kv_head - place.head_in_block;
+    for (int head = first_head; head < first_head + (1 << args.heads_log2); ++head) {
+        const RowTail tail = tail_of(args, schedule, static_cast<int>(place.seq), head);
+        merge_if_last<Config>(args, RowParts(args, schedule, place.seq, head, tail));
+    }
+}
+
+// The pieces in the range of one helper.
+template <class Config>
+__device__ void help(const DecodeArgs& args, int helper, const DecodeShared<Config>& shared) {
+    const Schedule schedule = schedule_of(args, own_limit_of(args));
+    const int range_end = min((helper + 1) * schedule.helper_tiles, schedule.tail_tiles);
+    TailSearch rows(args, schedule);
+    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+    for (int at = helper * schedule.helper_tiles; at < range_end;) {
+        const TailRow row = rows.find(at);
+        const TileRange tiles = piece_tiles(schedule, row.tail, at);
+        at += tiles.end - tiles.begin;
+        const DecodePlace place(row.seq, static_cast<unsigned>(row.kv_head), 0, args.warps_log2);
+        WarpAttention<Config> attention;
+        read_tiles(args, row.seq, row.kv_head, TileWalk(tiles.begin + warp, args.warps_log2),
+                   ring_of<Config>(shared.memory, warp), attention, [&](int) { return tiles.end; });
+        attention.store_partial(shared.out(warp), shared.max_and_sum(warp), args.group_size);
+        __syncthreads();  // the partial results of all warps visible
+        const std::int64_t slot =
+            std::int64_t{args.num_seqs} * args.num_kv_heads + piece_slot(row.tail, helper);
+        merge_warps(args, place, shared, [&](int head, int element, const PartialElement& all) {
+            store_element<Config>(args, slot, head, element, all);
+        });
+        merge_if_last<Config>(args, RowParts(args, schedule, row.seq, row.kv_head, row.tail));
+    }
+}
+
+// blockIdx.x: the thread blocks of all rows, then the helpers.
+template <class Config>
+__global__ void __launch_bounds__(Config::kMaxThreads, 1)
+    balanced_decode_kernel(const __grid_constant__ DecodeArgs args) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    const unsigned num_owners = gridDim.x - static_cast<unsigned>(args.num_helpers);
+    const DecodeShared<Config> shared = {memory, 1 << args.warps_log2,
+                                         args.group_size << args.heads_log2, 0};
+    if (blockIdx.x < num_owners) {
+        read_own_rows<Config>(args, shared);
+    } else {
+        help<Config>(args, static_cast<int>(blockIdx.x - num_owners), shared);
     }
 }
 
 template <class Config>
-void launch(const DecodeArgs& args, std::int32_t num_kv_heads, cudaStream_t stream) {
+void launch(const DecodeArgs& args, cudaStream_t stream) {
     const DecodeShared<Config> shared = {nullptr, 1 << args.warps_log2,
                                          args.group_size << args.heads_log2, args.splits_log2};
     constexpr std::int32_t kMaxGridY = 65535;
     const std::int32_t grid_y = std::min(args.num_seqs, kMaxGridY);
     cudaLaunchConfig_t config = {};
-    config.gridDim = {static_cast<unsigned>(num_kv_heads >> args.heads_log2 << args.splits_log2),
-                      static_cast<unsigned>(grid_y),
-                      static_cast<unsigned>((args.num_seqs + grid_y - 1) / grid_y)};
+    config.gridDim = {
+        static_cast<unsigned>(args.num_kv_heads >> args.heads_log2 << args.splits_log2),
+        static_cast<unsigned>(grid_y),
+        static_cast<unsigned>((args.num_seqs + grid_y - 1) / grid_y)};
     config.blockDim = static_cast<unsigned>(kWarpSize << args.warps_log2);
     config.dynamicSmemBytes = static_cast<std::size_t>(shared.bytes());
     config.stream = stream;
@@ -140,6 +240,20 @@ void launch(const DecodeArgs& args, std::int32_t num_kv_heads, cudaStream_t stre
     NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(
         decode_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared.bytes()));
     NANOSERVE_CUDA_TRY(cudaLaunchKernelEx(&config, decode_kernel<Config>, args));
+}
+
+template <class Config>
+void launch_balanced(const DecodeArgs& args, cudaStream_t stream) {
+    const DecodeShared<Config> shared = {nullptr, 1 << args.warps_log2,
+                                         args.group_size << args.heads_log2, 0};
+    const std::int32_t owners = args.num_seqs * (args.num_kv_heads >> args.heads_log2);
+    NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(balanced_decode_kernel<Config>,
+                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            shared.bytes()));
+    balanced_decode_kernel<Config><<<static_cast<unsigned>(owners + args.num_helpers),
+                                     static_cast<unsigned>(kWarpSize << args.warps_log2),
+                                     static_cast<std::size_t>(shared.bytes()), stream>>>(args);
+    NANOSERVE_CUDA_TRY(cudaGetLastError());
 }
 
 // Calls action.template operator()<Config>() with the configuration for these sizes.
@@ -206,7 +320,50 @@ DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
             .warps_log2 = log2_of(plan.num_warps),
             .heads_log2 = log2_of(plan.heads_per_block),
             .splits_log2 = log2_of(plan.num_splits),
-            .scale = checked.sm_scale * kLog2E};
+            .scale = checked.sm_scale * kLog2E,
+            .num_kv_heads = layout.num_kv_heads,
+            .num_helpers = 0,
+            .workspace = {}};
+}
+
+// Partial results that a balanced launch may have under way: one of each row's own thread block,
+// and the pieces of all tails.
+std::int64_t num_partials(const PagedAttentionParams& params, int num_helpers) {
+    return 2 * params.num_seqs * params.kv.layout.num_kv_heads + num_helpers;
+}
+
+// Where the parts of a workspace start, each a multiple of kAlignment bytes.
+struct WorkspaceOffsets {
+    std::size_t max_and_sum, out, end;
+};
+
+WorkspaceOffsets workspace_offsets(const PagedAttentionParams& params, int num_helpers) {
+    constexpr std::int64_t kAlignment = 128;
+    const auto aligned = [](std::int64_t bytes) {
+        return static_cast<std::size_t>((bytes + kAlignment - 1) / kAlignment * kAlignment);
+    };
+    const std::int64_t rows =
+        num_partials(params, num_helpers) * (params.num_q_heads / params.kv.layout.num_kv_heads);
+    WorkspaceOffsets offsets{};
+    offsets.max_and_sum = aligned(params.num_seqs * params.kv.layout.num_kv_heads *
+                                  static_cast<std::int64_t>(sizeof(unsigned)));
+    offsets.out = offsets.max_and_sum + aligned(rows * static_cast<std::int64_t>(sizeof(float2)));
+    offsets.end = offsets.out + aligned(rows * params.kv.layout.head_dim *
+                                        static_cast<std::int64_t>(sizeof(float)));
+    return offsets;
+}
+
+DecodeWorkspace divide(const Workspace& workspace, const PagedAttentionParams& params,
+                       int num_helpers) {
+    const WorkspaceOffsets offsets = workspace_offsets(params, num_helpers);
+    require(workspace.num_bytes >= offsets.end, "the workspace has ", workspace.num_bytes,
+            " bytes; this launch takes ", offsets.end);
+    require(reinterpret_cast<std::uintptr_t>(workspace.data) % 16 == 0,
+            "the workspace must be a multiple of 16 bytes");
+    auto* data = static_cast<std::byte*>(workspace.data);
+    return {.arrivals = reinterpret_cast<unsigned*>(data),
+            .max_and_sum = reinterpret_cast<float2*>(data + offsets.max_and_sum),
+            .out = reinterpret_cast<float*>(data + offsets.out)};
 }
 
 void require_plan(const DecodePlan& plan, std::int32_t num_kv_heads) {
@@ -220,6 +377,8 @@ void require_plan(const DecodePlan& plan, std::int32_t num_kv_heads) {
             "; there are ", plan.num_warps, " warps");
     require(num_kv_heads % plan.heads_per_block == 0, "heads_per_block is ", plan.heads_per_block,
             "; it must divide ", num_kv_heads, " KV heads");
+    require(!plan.balance || (plan.num_splits == 1 && plan.evict_first),
+            "a balanced plan has no splits, and evicts first");
 }
 
 DecodeDevice current_device() {
@@ -232,9 +391,14 @@ DecodeDevice current_device() {
 
 }  // namespace
 
+std::size_t paged_decode_workspace_bytes(const PagedAttentionParams& params) {
+    validate_sizes(params);
+    return workspace_offsets(params, current_device().num_sms).end;
+}
+
 void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
-                  std::uint32_t* status) {
-    const DecodeArgs args = make_args(params, plan, status);
+                  std::uint32_t* status, Workspace workspace) {
+    DecodeArgs args = make_args(params, plan, status);
     const auto reason = reason_not_to_decode(params);
     require(!reason.has_value(), reason.value_or(""));
     const KVLayout& layout = params.kv.layout;
@@ -242,17 +406,29 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
     if (params.num_seqs == 0) {
         return;
     }
+    if (plan.balance) {
+        args.num_helpers = current_device().num_sms;
+        args.workspace = divide(workspace, params, args.num_helpers);
+    }
     visit_decode_config(layout.dtype, layout.head_dim, args.group_size, plan.evict_first,
-                        [&]<class Config>() { launch<Config>(args, layout.num_kv_heads, stream); });
+                        [&]<class Config>() {
+                            if (!plan.balance) {
+                                launch<Config>(args, stream);
+                            } else if constexpr (Config::kEvictFirst) {
+                                launch_balanced<Config>(args, stream);
+                            }
+                        });
 }
 
-void paged_decode(const PagedAttentionParams& params, cudaStream_t stream, std::uint32_t* status) {
+void paged_decode(const PagedAttentionParams& params, cudaStream_t stream, std::uint32_t* status,
+                  Workspace workspace) {
     const KVLayout& layout = params.kv.layout;
     const DecodeLoad load = {.num_seqs = params.num_seqs,
                              .num_kv_heads = layout.num_kv_heads,
                              .max_tokens = params.max_blocks_per_seq * layout.block_size,
-                             .bytes_per_row = layout.head_dim * bytes_of(layout.dtype)};
-    paged_decode(params, plan_decode(load, current_device()), stream, status);
+                             .bytes_per_row = layout.head_dim * bytes_of(layout.dtype),
+                             .has_workspace = workspace.data != nullptr};
+    paged_decode(params, plan_decode(load, current_device()), stream, status, workspace);
 }
 
 }  // namespace nanoserve

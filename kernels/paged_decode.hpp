@@ -6,7 +6,9 @@
 
 #include <cuda_runtime_api.h>
 #include <kernels/decode/plan.hpp>
+#include <kernels/workspace.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace nanoserve {
@@ -22,15 +24,24 @@ namespace nanoserve {
 /// 16 bytes. reason_not_to_decode() tells.
 /// @param stream where to launch
 /// @param status one word of device memory as for paged_attention; may be nullptr
+/// @param workspace of paged_decode_workspace_bytes(), for batches whose lengths differ much: with
+/// it all SMs share the long histories, whatever the lengths turn out to be. May be empty
 /// @throws std::invalid_argument as validate_sizes() does, and with what reason_not_to_decode()
 /// says
 /// @throws CudaError when the launch fails
 void paged_decode(const PagedAttentionParams& params, cudaStream_t stream,
-                  std::uint32_t* status = nullptr);
+                  std::uint32_t* status = nullptr, Workspace workspace = {});
 
-/// The same, cut up as `plan` says instead of as plan_decode() would: for measurements and tests.
-/// @throws std::invalid_argument also for a plan that is out of its limits
+/// Bytes of a workspace for these sizes on the current device; seq_lens don't matter.
+/// @throws std::invalid_argument as validate_sizes() does
+/// @throws CudaError when there is no device
+[[nodiscard]] std::size_t paged_decode_workspace_bytes(const PagedAttentionParams& params);
+
+/// paged_decode cut up as `plan` says instead of as plan_decode() would: for measurements and
+/// tests.
+/// @throws std::invalid_argument also for a plan that is out of its limits, and for a balanced one
+/// whose workspace is too small
 void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
-                  std::uint32_t* status = nullptr);
+                  std::uint32_t* status = nullptr, Workspace workspace = {});
 
 }  // namespace nanoserve

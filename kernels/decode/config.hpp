@@ -4,6 +4,8 @@
 
 #include <nanoserve/cache/block_pool.hpp>
 
+#include <vector_types.h>
+
 #include <cstdint>
 
 namespace nanoserve {
@@ -41,6 +43,14 @@ struct DecodeConfig {
                   "a warp leaves its partial result in its ring");
 };
 
+/// Partial results of a balanced launch, in device memory: first of what each row's own thread
+/// block has read (row = seq * num_kv_heads + KV head), then of the pieces that helpers have read.
+struct DecodeWorkspace {
+    unsigned* arrivals;   ///< [num_rows], partial results that are there; 0 between launches
+    float2* max_and_sum;  ///< [num_rows + num_slots, group_size], max in units of ln 2
+    float* out;           ///< [num_rows + num_slots, group_size, head_dim], not yet divided
+};
+
 /// What the decode kernel works on, with all that the host can work out beforehand.
 struct DecodeArgs {
     const char* k_cache;
@@ -64,6 +74,9 @@ struct DecodeArgs {
     std::int32_t block_tiles_log2;                     ///< block_size = 16 << block_tiles_log2
     std::int32_t warps_log2, heads_log2, splits_log2;  ///< of the plan
     float scale;                                       ///< sm_scale * log2 e
+    std::int32_t num_kv_heads;
+    std::int32_t num_helpers;   ///< of a balanced launch, one for each SM
+    DecodeWorkspace workspace;  ///< of a balanced launch
 };
 
 }  // namespace nanoserve

@@ -94,41 +94,44 @@ __device__ void write_element(const DecodeArgs& args, std::int64_t row, int elem
     }
 }
 
-/// Merges what the warps of each head have left and writes it or, where the history is split,
-/// pushes it into the thread blocks that own it.
-template <class Config>
+/// Merges what the warps of each head have left and hands each element to a sink: sink(slot,
+/// element, partial element), slot being the query head in the group.
+template <class Config, class Sink>
 __device__ void merge_warps(const DecodeArgs& args, const DecodePlace& place,
-                            const DecodeShared<Config>& shared) {
-    const int num_splits = 1 << args.splits_log2;
+                            const DecodeShared<Config>& shared, Sink sink) {
 #pragma unroll 1
     for (int i = place.warp_of_head * kWarpSize + static_cast<int>(lane_index());
          i < args.group_size * Config::kHeadDim; i += kWarpSize << place.sharers_log2) {
-        const int slot = i / Config::kHeadDim;  // in the group
+        const int slot = i / Config::kHeadDim;
         const int element = i % Config::kHeadDim;
         const auto sharer = [&](int part) {
-            return (part << args.heads_log2) + place.head_in_block;
+            return (part << place.heads_log2) + place.head_in_block;
         };
-        const PartialElement all = merge_parts(
-            1 << place.sharers_log2,
-            [&](int part) { return shared.max_and_sum(sharer(part))[slot]; },
-            [&](int part) {
-                return shared.out(sharer(part))[slot * Config::kPartialPitch + element];
-            });
-        if (num_splits == 1) {
-            write_element<Config>(args, place.first_row(args) + slot, element, all);
-            continue;
-        }
-        const int row = place.head_in_block * args.group_size + slot;  // in the thread block
-        const int run = (row * Config::kHeadDim + element) / shared.kRun;
-        float* target = shared.pushed_out(place.split) + (run >> args.splits_log2) * shared.kRun +
-                        element % shared.kRun;
-        ptx::store_at(ptx::address_at(ptx::shared_address(target), run & (num_splits - 1)),
-                      all.out);
-        if (element < num_splits) {  // every owner needs the scales of every row
-            float2* scale = shared.pushed_max_and_sum(place.split) + row;
-            ptx::store_at(ptx::address_at(ptx::shared_address(scale), element),
-                          make_float2(all.max, all.sum));
-        }
+        sink(slot, element,
+             merge_parts(
+                 1 << place.sharers_log2,
+                 [&](int part) { return shared.max_and_sum(sharer(part))[slot]; },
+                 [&](int part) {
+                     return shared.out(sharer(part))[slot * Config::kPartialPitch + element];
+                 }));
+    }
+}
+
+/// Pushes an element into the thread block of the cluster that owns it, and its scale into all.
+template <class Config>
+__device__ void push_element(const DecodeArgs& args, const DecodePlace& place,
+                             const DecodeShared<Config>& shared, int slot, int element,
+                             const PartialElement& all) {
+    const int num_splits = 1 << args.splits_log2;
+    const int row = place.head_in_block * args.group_size + slot;  // in the thread block
+    const int run = (row * Config::kHeadDim + element) / shared.kRun;
+    float* target = shared.pushed_out(place.split) + (run >> args.splits_log2) * shared.kRun +
+                    element % shared.kRun;
+    ptx::store_at(ptx::address_at(ptx::shared_address(target), run & (num_splits - 1)), all.out);
+    if (element < num_splits) {
+        float2* scale = shared.pushed_max_and_sum(place.split) + row;
+        ptx::store_at(ptx::address_at(ptx::shared_address(scale), element),
+                      make_float2(all.max, all.sum));
     }
 }
 

@@ -16,6 +16,7 @@ struct DecodePlan {
     int heads_per_block = 1;   ///< KV heads of a thread block; at most num_warps
     int num_splits = 1;        ///< thread blocks that share a history, one cluster; 1 to 8
     bool evict_first = false;  ///< the rows will not be found in L2 by the next read anyway
+    bool balance = false;      ///< all SMs share the long histories; needs a workspace
 
     bool operator==(const DecodePlan&) const = default;
 };
@@ -26,6 +27,7 @@ struct DecodeLoad {
     std::int32_t num_kv_heads = 0;
     std::int64_t max_tokens = 0;     ///< of one sequence: what its table row has room for
     std::int64_t bytes_per_row = 0;  ///< of one K row of one KV head
+    bool has_workspace = false;      ///< for a balanced launch
 };
 
 /// What the plan has to know of the device.

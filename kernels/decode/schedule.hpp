@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <kernels/general/host_device.hpp>
+
+#include <cstdint>
+
+// How the tiles of a batch are shared out when lengths differ. Every thread block works the same
+// schedule out from seq_lens, so nobody plans on the host and lengths may change under a captured
+// graph.
+//
+// A row is a KV head of a sequence. Its own thread block reads it, at most `own_limit` tiles. What
+// is left of longer rows, their tails, one behind the other, is cut into equal ranges, one for each
+// helper: a thread block more for every SM, that starts when another has ended. A tail in several
+// ranges is several pieces. All counts fit 31 bits: plan_decode() sees to it.
+
+namespace nanoserve {
+
+/// Tiles of one row, read in turn by the warps of a thread block.
+struct TileRange {
+    std::int32_t begin = 0;
+    std::int32_t end = 0;
+};
+
+/// The part of the schedule that depends on all lengths.
+struct Schedule {
+    std::int32_t own_limit = 0;     ///< tiles of a row that its own thread block reads
+    std::int32_t tail_tiles = 0;    ///< of all rows
+    std::int32_t helper_tiles = 1;  ///< of each range of tails, but for the last
+};
+
+/// Where a row's tail stands among all tails.
+struct RowTail {
+    std::int32_t begin = 0;      ///< its first tile
+    std::int32_t rank = 0;       ///< rows with a tail before it
+    std::int32_t num_tiles = 0;  ///< 0: the row has no tail
+};
+
+/// Tiles that a thread block reads of its own row in any case: for less, a merge costs more than it
+/// saves.
+constexpr std::int32_t kSmallestOwnLimit = 64;
+
+//! [own limit]
+/// The tiles of a row that its own thread block reads: what each would read if all had the same,
+/// in as many rounds as the SMs need for them.
+/// @param seq_tiles tiles of all sequences, one KV head each
+/// @param num_seqs, blocks_per_seq sequences, and thread blocks for the KV heads of each; not 0
+/// @param num_sms SMs, each of which holds one thread block
+NANOSERVE_DEVICE inline std::int32_t own_limit(std::int32_t seq_tiles, std::int32_t num_seqs,
+                                               std::int32_t blocks_per_seq, std::int32_t num_sms) {
+    const std::int32_t rounds = (num_seqs * blocks_per_seq + num_sms - 1) / num_sms;
+    const std::int32_t share = seq_tiles * blocks_per_seq / (num_sms * rounds);
+    return share > kSmallestOwnLimit ? share : kSmallestOwnLimit;
+}
+//! [own limit]
+
+//! [tail tiles]
+/// The tiles of a row behind what its own thread block reads; none when that is less than half as
+/// many again.
+NANOSERVE_DEVICE inline std::int32_t tail_tiles(std::int32_t row_tiles, std::int32_t own_limit) {
+    const std::int32_t behind = row_tiles - own_limit;
+    return behind > own_limit / 2 ? behind : 0;
+}
+//! [tail tiles]
+
+//! [helper tiles]
+/// The tiles of each helper's range: all tails in equal parts, rounded up.
+NANOSERVE_DEVICE inline std::int32_t helper_tiles(std::int32_t tail_tiles,
+                                                  std::int32_t num_helpers) {
+    const std::int32_t part = (tail_tiles + num_helpers - 1) / num_helpers;
+    return part > 0 ? part : 1;
+}
+//! [helper tiles]
+
+//! [pieces]
+/// The first helper whose range meets a row's tail. The pieces of a tail are numbered by helpers.
+NANOSERVE_DEVICE inline std::int32_t first_helper(const Schedule& schedule, const RowTail& tail) {
+    return tail.begin / schedule.helper_tiles;
+}
+
+/// The pieces of a row's tail, 0 if it has none.
+NANOSERVE_DEVICE inline std::int32_t num_pieces(const Schedule& schedule, const RowTail& tail) {
+    if (tail.num_tiles == 0) {
+        return 0;
+    }
+    const std::int32_t last = (tail.begin + tail.num_tiles - 1) / schedule.helper_tiles;
+    return last - first_helper(schedule, tail) + 1;
+}
+
+/// The tiles of a row in the piece that starts at tile `at` of all tails and goes on to the end of
+/// the tail or of the helper's range.
+NANOSERVE_DEVICE inline TileRange piece_tiles(const Schedule& schedule, const RowTail& tail,
+                                              std::int32_t at) {
+    const std::int32_t range_end = (at / schedule.helper_tiles + 1) * schedule.helper_tiles;
+    const std::int32_t tail_end = tail.begin + tail.num_tiles;
+    const std::int32_t end = range_end < tail_end ? range_end : tail_end;
+    return {.begin = schedule.own_limit + at - tail.begin,
+            .end = schedule.own_limit + end - tail.begin};
+}
+//! [pieces]
+
+/// Where the partial result of a piece stands in the workspace: different for all pieces, since
+/// from one to the next either the helper or the row is another.
+NANOSERVE_DEVICE inline std::int32_t piece_slot(const RowTail& tail, std::int32_t helper) {
+    return tail.rank + helper;
+}
+
+}  // namespace nanoserve
