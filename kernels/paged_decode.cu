@@ -45,7 +45,7 @@ __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head
                            WarpAttention<Config>& attention, End end) {
     // Three loads that don't wait for each other: the length, the table, the query.
     const int given_length = __ldg(args.seq_lens + seq);
-    BlockIds block_ids(args, seq, walk);
+    BlockIds<Config> block_ids(args, seq, walk);
     attention.load_query(static_cast<const typename Config::T*>(args.q) + seq * args.q_stride +
                              kv_head * args.group_size * Config::kHeadDim,
                          args.group_size);
@@ -74,7 +74,7 @@ __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head
         ptx::wait_for_copies<Config::kStages - 1>();
         __syncwarp();  // the copies of all lanes are there
         if (!ring.is_absent(stage)) {
-            attention.add_tile(ring.keys(stage), num_tokens(i), args.scale);
+            attention.add_tile(ring.keys(stage), ring.tokens(stage, num_tokens(i)), args.scale);
         }
         __syncwarp();  // no lane reads the stage any more
         ask(i + Config::kStages, stage);
@@ -259,12 +259,14 @@ void launch_balanced(const DecodeArgs& args, cudaStream_t stream) {
 // Calls action.template operator()<Config>() with the configuration for these sizes.
 template <class Action>
 void visit_decode_config(DType dtype, std::int32_t head_dim, std::int32_t group_size,
-                         bool evict_first, Action action) {
+                         std::int32_t block_size, bool evict_first, Action action) {
     const auto choose = [&]<class T, int kHeadDim, int kHeadTiles>() {
-        if (evict_first) {
-            action.template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, true>>();
+        if (block_size < 16) {
+            action.template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, false, true>>();
+        } else if (evict_first) {
+            action.template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, true, false>>();
         } else {
-            action.template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, false>>();
+            action.template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, false, false>>();
         }
     };
     const auto choose_tiles = [&]<class T, int kHeadDim>() {
@@ -275,10 +277,17 @@ void visit_decode_config(DType dtype, std::int32_t head_dim, std::int32_t group_
         }
     };
     const auto choose_head_dim = [&]<class T>() {
-        if (head_dim == 64) {
-            choose_tiles.template operator()<T, 64>();
-        } else {
-            choose_tiles.template operator()<T, 128>();
+        switch (head_dim) {
+            case 64:
+                return choose_tiles.template operator()<T, 64>();
+            case 96:
+                return choose_tiles.template operator()<T, 96>();
+            case 128:
+                return choose_tiles.template operator()<T, 128>();
+            case 192:
+                return choose_tiles.template operator()<T, 192>();
+            default:
+                return choose_tiles.template operator()<T, 256>();
         }
     };
     if (dtype == DType::bf16) {
@@ -316,7 +325,7 @@ DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
             .num_seqs = static_cast<std::int32_t>(params.num_seqs),
             .num_q_heads = params.num_q_heads,
             .group_size = params.num_q_heads / layout.num_kv_heads,
-            .block_tiles_log2 = log2_of(layout.block_size / 16),
+            .block_size_log2 = log2_of(layout.block_size),
             .warps_log2 = log2_of(plan.num_warps),
             .heads_log2 = log2_of(plan.heads_per_block),
             .splits_log2 = log2_of(plan.num_splits),
@@ -410,11 +419,11 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
         args.num_helpers = current_device().num_sms;
         args.workspace = divide(workspace, params, args.num_helpers);
     }
-    visit_decode_config(layout.dtype, layout.head_dim, args.group_size, plan.evict_first,
-                        [&]<class Config>() {
+    visit_decode_config(layout.dtype, layout.head_dim, args.group_size, layout.block_size,
+                        plan.evict_first, [&]<class Config>() {
                             if (!plan.balance) {
                                 launch<Config>(args, stream);
-                            } else if constexpr (Config::kEvictFirst) {
+                            } else if constexpr (Config::kCanBalance) {
                                 launch_balanced<Config>(args, stream);
                             }
                         });

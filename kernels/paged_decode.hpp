@@ -19,9 +19,9 @@ namespace nanoserve {
 /// V once for all query heads of a group, on tensor cores: scores and sums in fp32, weights rounded
 /// to the pool's type.
 ///
-/// @param params bf16 or fp16 for the pool, q and out alike; head_dim 64 or 128; up to 16 query
-/// heads for each KV head; block_size a power of two from 16 on; pools and strides in multiples of
-/// 16 bytes. reason_not_to_decode() tells.
+/// @param params bf16 or fp16 for the pool, q and out alike; head_dim 64, 96, 128, 192 or 256;
+/// up to 16 query heads for each KV head; block_size a power of two; pools and strides in multiples
+/// of 16 bytes. reason_not_to_decode() tells.
 /// @param stream where to launch
 /// @param status one word of device memory as for paged_attention; may be nullptr
 /// @param workspace of paged_decode_workspace_bytes(), for batches whose lengths differ much: with

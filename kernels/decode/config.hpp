@@ -6,41 +6,59 @@
 
 #include <vector_types.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 namespace nanoserve {
 
 /// The compile-time sizes of the decode kernel.
 /// @tparam Element of q, K, V and out: Bf16 or Fp16
-/// @tparam kHeadDimension 64 or 128
+/// @tparam kHeadDimension 64, 96, 128, 192 or 256
 /// @tparam kTilesOfHeads 8 query heads of a group each
 /// @tparam kReadOnce rows leave L2 first
-template <class Element, int kHeadDimension, int kTilesOfHeads, bool kReadOnce>
+/// @tparam kBlocksInTile a block holds fewer than 16 tokens, so a tile has several
+template <class Element, int kHeadDimension, int kTilesOfHeads, bool kReadOnce, bool kBlocksInTile>
 struct DecodeConfig {
     using T = Element;
     static constexpr int kHeadDim = kHeadDimension;
     static constexpr int kHeadTiles = kTilesOfHeads;
     static constexpr bool kEvictFirst = kReadOnce;
+    static constexpr bool kSmallBlocks = kBlocksInTile;
+    static constexpr bool kCanBalance = kReadOnce || kBlocksInTile;  ///< what needs it reads much
 
     static constexpr int kMaxThreads = 256;
     static constexpr int kTileTokens = 16;        ///< tokens of a tile: the M of the products
     static constexpr int kSteps = kHeadDim / 16;  ///< products along a row: their K is 16
     static constexpr int kRowBytes = kHeadDim * static_cast<int>(sizeof(T));
-    static constexpr int kChunks = kRowBytes / 16;  ///< of a row, 16 bytes each
+    static constexpr int kChunks = kRowBytes / 16;              ///< of a row, 16 bytes each
+    static constexpr int kTileBytes = kTileTokens * kRowBytes;  ///< of K, and of V
+    static constexpr int kStageBytes = 2 * kTileBytes;          ///< of a tile's K and V
 
-    /// Tiles of K and V that a warp has on their way: 16 KB, so that 8 warps have 128 KB. An H200
-    /// gains nothing from more, and short histories lose.
-    static constexpr int kStages = kHeadDim == 64 ? 4 : 2;
-    static constexpr int kTileBytes = kTileTokens * kRowBytes;   ///< of K, and of V
-    static constexpr int kRingBytes = kStages * 2 * kTileBytes;  ///< of one warp
+    /// Chunks of a row that change places (chunk_offset): all banks hold 8 chunks, and so many of
+    /// them is what a row and all banks both are multiples of.
+    static constexpr int kSwizzleChunks = std::gcd(kChunks, 8);
+    /// Neighbouring lanes that copy chunks of the same row.
+    static constexpr int kLanesPerRow = std::gcd(kChunks, 32);
+
+    /// Tiles of K and V that a warp has on their way: up to 16 KB, so that 8 warps have 96 to 128
+    /// KB. An H200 gains nothing from more, and short histories lose.
+    static constexpr int kStages = 16384 / kStageBytes;
+
+    /// Products along a row whose V a lane fetches while the weights are worked out: all of them,
+    /// or one where more would not fit in 255 registers beside q and out.
+    static constexpr int kStepsAhead = kSteps * kHeadTiles <= 16 ? kSteps : 1;
 
     static constexpr int kGroupSlots = 8 * kHeadTiles;  ///< room for the query heads of a group
     static constexpr int kPartialPitch = kHeadDim + 4;  ///< floats from row to row of a partial
                                                         ///< result; + 4: rows in different banks
+    static constexpr int kPartialBytes = kGroupSlots * (kPartialPitch + 2) * 4;
 
-    static_assert(kRowBytes == 128 || kRowBytes == 256, "a row is one or two times all banks");
-    static_assert(kGroupSlots * (kPartialPitch + 2) * 4 <= kRingBytes,
-                  "a warp leaves its partial result in its ring");
+    /// Of one warp: its ring, in which it leaves its partial result; whole rows of banks.
+    static constexpr int kRingBytes =
+        (std::max(kStages * kStageBytes, kPartialBytes) + 127) / 128 * 128;
+
+    static_assert(kHeadDim % 16 == 0 && kStages >= 1);
 };
 
 /// Partial results of a balanced launch, in device memory: first of what each row's own thread
@@ -71,7 +89,7 @@ struct DecodeArgs {
     std::int32_t num_seqs;
     std::int32_t num_q_heads;
     std::int32_t group_size;
-    std::int32_t block_tiles_log2;                     ///< block_size = 16 << block_tiles_log2
+    std::int32_t block_size_log2;
     std::int32_t warps_log2, heads_log2, splits_log2;  ///< of the plan
     float scale;                                       ///< sm_scale * log2 e
     std::int32_t num_kv_heads;

@@ -4,6 +4,8 @@
 
 #include <kernels/decode/plan.hpp>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <utility>
@@ -69,17 +71,17 @@ std::optional<std::string> reason_not_to_decode(const PagedAttentionParams& para
     if (layout.dtype == DType::fp32 || params.io_dtype != layout.dtype) {
         return "paged_decode takes bf16 or fp16, the same for pool, q and out";
     }
-    if (layout.head_dim != 64 && layout.head_dim != 128) {
-        return join_text("head_dim is ", layout.head_dim, "; paged_decode takes 64 and 128");
+    constexpr std::array kHeadDims = {64, 96, 128, 192, 256};
+    if (std::find(kHeadDims.begin(), kHeadDims.end(), layout.head_dim) == kHeadDims.end()) {
+        return join_text("head_dim is ", layout.head_dim,
+                         "; paged_decode takes 64, 96, 128, 192 and 256");
     }
     const std::int32_t group_size = params.num_q_heads / layout.num_kv_heads;
     if (group_size > 16) {
         return join_text("a group has ", group_size, " query heads; paged_decode takes 16");
     }
-    if (layout.block_size < kTileTokens ||
-        !std::has_single_bit(static_cast<unsigned>(layout.block_size))) {
-        return join_text("block_size is ", layout.block_size,
-                         "; paged_decode takes powers of two from 16 on");
+    if (!std::has_single_bit(static_cast<unsigned>(layout.block_size))) {
+        return join_text("block_size is ", layout.block_size, "; paged_decode takes powers of two");
     }
     for (const auto& [name, stride] : {std::pair{"block_stride", layout.block_stride},
                                        std::pair{"token_stride", layout.token_stride},

@@ -15,6 +15,23 @@ __device__ inline float natural_lse(float max, float sum) {
     return sum > 0.0f ? (max + log2f(sum)) * kLn2 : -INFINITY;
 }
 
+/// Which tokens of a tile count: the first `count`, all where that is 16 or more.
+struct FirstTokens {
+    int count;
+
+    __device__ FirstTokens(int tokens) : count(tokens) {}  // NOLINT: a number says it all
+    [[nodiscard]] __device__ bool all() const { return count >= 16; }
+    [[nodiscard]] __device__ bool has(int token) const { return token < count; }
+};
+
+/// The same where any may be missing, since their blocks are: bit t stands for token t.
+struct TokenSet {
+    unsigned bits;
+
+    [[nodiscard]] __device__ bool all() const { return bits == 0xffffu; }
+    [[nodiscard]] __device__ bool has(int token) const { return (bits >> token & 1) != 0; }
+};
+
 /// One warp's running attention of one group of query heads over tiles of 16 tokens that lie in
 /// shared memory. Tokens are the rows of the matrix products and query heads the columns, so a
 /// group of up to 8 heads fills one product, and nothing is padded along the tokens:
@@ -32,23 +49,32 @@ class WarpAttention {
     static constexpr int kSteps = Config::kSteps;
 
   public:
+    using Tokens = std::conditional_t<Config::kSmallBlocks, TokenSet, FirstTokens>;
+
     __device__ WarpAttention() : lane_(lane_index()) {
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
             max_[tile][0] = max_[tile][1] = -INFINITY;
         }
         const unsigned row = lane_ % 8;
-        key_offset_ = (row + lane_ / 8 % 2 * 8) * Config::kRowBytes + ((lane_ / 16 ^ row) << 4);
-        value_offset_ = (row + lane_ / 16 * 8) * Config::kRowBytes + ((lane_ / 8 % 2 ^ row) << 4);
+        key_offset_ = chunk_offset(row + lane_ / 8 % 2 * 8, lane_ / 16);
+        value_offset_ = chunk_offset(row + lane_ / 16 * 8, lane_ / 8 % 2);
         ptx::keep(lane_);
         ptx::keep(key_offset_);
         ptx::keep(value_offset_);
     }
 
+    /// By how much a row's chunks are rotated: a power of two of rows fills all banks, and the 8
+    /// rows that one matrix takes must have different ones.
+    __host__ __device__ static constexpr unsigned rotation(unsigned row) {
+        constexpr unsigned kSpan = Config::kSwizzleChunks;
+        return row / (8 / kSpan) % kSpan;
+    }
+
     /// Where 16-byte chunk `chunk` of a tile's row lies: rotated by the row, so that the 8 rows
     /// that one matrix takes lie in different banks.
     __device__ static unsigned chunk_offset(unsigned row, unsigned chunk) {
-        return row * Config::kRowBytes + ((chunk ^ row % 8) << 4);
+        return row * Config::kRowBytes + ((chunk ^ rotation(row)) << 4);
     }
 
     /// q: [group_size, head_dim], 4-byte aligned.
@@ -66,18 +92,21 @@ class WarpAttention {
         }
     }
 
-    /// Takes in a tile: K rows at `keys`, V rows behind them. Rows from num_tokens on count
-    /// nothing; they must hold zeros. scale: sm_scale * log2 e.
-    __device__ void add_tile(std::uint32_t keys, int num_tokens, float scale) {
+    /// Takes in a tile: K rows at `keys`, V rows behind them. At least one token counts; rows of
+    /// those that don't must hold zeros. scale: sm_scale * log2 e.
+    __device__ void add_tile(std::uint32_t keys, Tokens tokens, float scale) {
         float scores[kTiles][4];
         score(keys, scores);
-        std::uint32_t values[kSteps][4];  // on their way while the weights are worked out
+        std::uint32_t values[kSteps][4];  // V^T [16 elements, 16 tokens] of each step
+        const auto load_values = [&](int step) {
+            ptx::load_matrices_transposed(
+                along_row(keys + Config::kTileBytes + value_offset_, 2 * step), values[step]);
+        };
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
-            ptx::load_matrices_transposed((keys + Config::kTileBytes + value_offset_) ^ (step << 5),
-                                          values[step]);
+        for (int step = 0; step < Config::kStepsAhead; ++step) {
+            load_values(step);  // on their way while the weights are worked out
         }
-        scale_and_mask(scores, num_tokens, scale);
+        scale_and_mask(scores, tokens, scale);
         raise_max(scores);
         std::uint32_t weights[kTiles][2];
         weigh(scores, weights);
@@ -91,6 +120,9 @@ class WarpAttention {
 #pragma unroll
             for (int tile = 0; tile < kTiles; ++tile) {
                 ptx::multiply_add<T>(out_[tile][step], values[step], weights[tile]);
+            }
+            if (step + Config::kStepsAhead < kSteps) {
+                load_values(step + Config::kStepsAhead);
             }
         }
     }
@@ -151,6 +183,12 @@ class WarpAttention {
     }
 
   private:
+    // The address so many chunks further along a row, from one of the first two chunks.
+    __device__ static std::uint32_t along_row(std::uint32_t address, unsigned chunks) {
+        constexpr unsigned kSpan = Config::kSwizzleChunks;
+        return (address ^ (chunks % kSpan << 4)) + (chunks / kSpan * kSpan << 4);
+    }
+
     // A maximum moves only when a score passes it by so much: weights stay below 2^8.
     static constexpr float kSlack = 8.0f;
     static constexpr std::uint32_t kOnes = std::is_same_v<T, Bf16> ? 0x3f803f80u : 0x3c003c00u;
@@ -160,12 +198,13 @@ class WarpAttention {
     }
 
     __device__ void score(std::uint32_t keys, float (&scores)[kTiles][4]) const {
-        constexpr int kChains = kSteps >= 8 ? 4 : 2;  // independent sums: a product takes 26 cycles
+        // Independent sums, since a product takes 26 cycles: 4, as far as registers go.
+        constexpr int kChains = kSteps >= 8 && kSteps * kTiles <= 16 ? 4 : 2;
         float sum[kTiles][kChains][4] = {};
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
             std::uint32_t rows[4];
-            ptx::load_matrices((keys + key_offset_) ^ (step << 5), rows);
+            ptx::load_matrices(along_row(keys + key_offset_, 2 * step), rows);
 #pragma unroll
             for (int tile = 0; tile < kTiles; ++tile) {
                 ptx::multiply_add<T>(sum[tile][step % kChains], rows, q_[tile][step]);
@@ -183,14 +222,14 @@ class WarpAttention {
         }
     }
 
-    __device__ void scale_and_mask(float (&scores)[kTiles][4], int num_tokens, float scale) const {
+    __device__ void scale_and_mask(float (&scores)[kTiles][4], Tokens tokens, float scale) const {
         const int row = static_cast<int>(lane_ / 4);
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 scores[tile][i] *= scale;
-                if (num_tokens < Config::kTileTokens && row + i / 2 * 8 >= num_tokens) {
+                if (!tokens.all() && !tokens.has(row + i / 2 * 8)) {
                     scores[tile][i] = -INFINITY;
                 }
             }
@@ -198,7 +237,7 @@ class WarpAttention {
     }
 
     // The maximum need not be the largest score, only near it: the first token's score serves until
-    // another passes it by kSlack.
+    // another passes it by kSlack. (If that token doesn't count, every score passes -infinity.)
     __device__ void raise_max(const float (&scores)[kTiles][4]) {
         if (is_new_) {
             is_new_ = false;

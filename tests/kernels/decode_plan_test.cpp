@@ -88,18 +88,23 @@ TEST_CASE("what paged_decode does not take, it names", "[decode]") {
         return nanoserve::reason_not_to_decode(params).value_or("none");
     };
     using P = PagedAttentionParams;
+    for (const std::int32_t head_dim : {64, 96, 128, 192, 256}) {
+        CHECK(reason([&](P& p) { p.kv.layout.head_dim = head_dim; }) == "none");
+    }
+    for (const std::int32_t block_size : {1, 2, 4, 8, 16, 256}) {
+        CHECK(reason([&](P& p) { p.kv.layout.block_size = block_size; }) == "none");
+    }
     CHECK(reason([](P& p) { p.kv.layout.dtype = DType::fp32; }) ==
           "paged_decode takes bf16 or fp16, the same for pool, q and out");
     CHECK(reason([](P& p) { p.io_dtype = DType::fp16; }) ==
           "paged_decode takes bf16 or fp16, the same for pool, q and out");
     CHECK(reason([](P& p) { p.kv.layout.head_dim = 80; }) ==
-          "head_dim is 80; paged_decode takes 64 and 128");
+          "head_dim is 80; paged_decode takes 64, 96, 128, 192 and 256");
     CHECK(reason([](P& p) { p.num_q_heads = 34; }) ==
           "a group has 17 query heads; paged_decode takes 16");
-    for (const std::int32_t block_size : {1, 8, 24, 48}) {
+    for (const std::int32_t block_size : {3, 24, 48}) {
         CHECK(reason([&](P& p) { p.kv.layout.block_size = block_size; }) ==
-              "block_size is " + std::to_string(block_size) +
-                  "; paged_decode takes powers of two from 16 on");
+              "block_size is " + std::to_string(block_size) + "; paged_decode takes powers of two");
     }
     CHECK(reason([](P& p) { p.kv.layout.token_stride += 4; }) ==
           "token_stride is 264 bytes; paged_decode takes multiples of 16 below 2^28");

@@ -15,12 +15,14 @@
 #include <kernels/decode/rounding_bounds.hpp>
 #include <kernels/paged_decode.hpp>
 
+#include <array>
 #include <cstring>
 #include <optional>
 #include <random>
 
 using Catch::Matchers::Message;
 using Catch::Matchers::WithinAbs;
+using nanoserve::BlockId;
 using nanoserve::DecodePlan;
 using nanoserve::DType;
 using nanoserve::paged_decode;
@@ -96,7 +98,7 @@ TEST_CASE("paged_decode agrees with the oracle at every group size and head_dim"
           "[kernels][decode]") {
     needs_gpu();
     const std::int32_t group_size = GENERATE(range(1, 17));
-    const std::int32_t head_dim = GENERATE(64, 128);
+    const std::int32_t head_dim = GENERATE(64, 96, 128, 192, 256);
     CaseSpec spec = spec_of(DType::bf16, {0, 33, 700});
     spec.shape = {.num_q_heads = 2 * group_size, .num_kv_heads = 2, .head_dim = head_dim};
     check(spec);
@@ -108,9 +110,9 @@ TEST_CASE("paged_decode agrees for every block size, storage type and order of t
           "[kernels][decode]") {
     needs_gpu();
     CaseSpec spec = spec_of(GENERATE(DType::bf16, DType::fp16), {});
-    spec.block_size = GENERATE(16, 32, 64, 256);
+    spec.block_size = GENERATE(1, 2, 4, 8, 16, 32, 64, 256);
     spec.order = GENERATE(PoolOrder::nhd, PoolOrder::hnd, PoolOrder::interleaved);
-    spec.shape.head_dim = GENERATE(64, 128);
+    spec.shape.head_dim = GENERATE(64, 96, 128, 192, 256);
     const std::int32_t edge = spec.block_size;
     spec.seq_lens = {0, 1, edge - 1, edge, edge + 1, 2 * edge + 17};
     check(spec);
@@ -126,7 +128,8 @@ TEST_CASE("paged_decode agrees with the oracle on random batches", "[kernels][de
     CaseSpec spec = spec_of(pick(0, 1) == 0 ? DType::bf16 : DType::fp16, {});
     spec.shape.num_kv_heads = pick(1, 9);
     spec.shape.num_q_heads = spec.shape.num_kv_heads * pick(1, 16);
-    spec.shape.head_dim = 64 * pick(1, 2);
+    spec.shape.head_dim = std::array{64, 96, 128, 192, 256}[static_cast<std::size_t>(pick(0, 4))];
+    spec.block_size = 1 << pick(0, 6);
     spec.seed = seed;
     for (int i = pick(1, 6); i > 0; --i) {
         spec.seq_lens.push_back(pick(0, 1) == 0 ? pick(0, 40) : pick(0, 900));
@@ -215,6 +218,30 @@ TEST_CASE("paged_decode leaves out absent blocks and clamps lengths, and the sta
     DeviceCase clamped(params);
     clamped.write_seq_lens(impossible);
     CHECK((run(clamped, plan).status & nanoserve::kClampedLength) != 0);
+}
+
+TEST_CASE("paged_decode leaves out the absent blocks of a tile, and only those",
+          "[kernels][decode]") {
+    needs_gpu();
+    CaseSpec spec = spec_of(DType::bf16, {61, 35});
+    spec.block_size = GENERATE(1, 2, 4, 8);
+    spec.shape.head_dim = GENERATE(64, 96, 256);
+    const DecodePlan plan = GENERATE(DecodePlan{1, 1, 1, false}, DecodePlan{8, 2, 2, false});
+    PagedCase test(spec);
+    const auto one_tile = static_cast<std::size_t>(16 / spec.block_size);
+    std::vector<BlockId>& tables = test.tables().block_tables;
+    tables[0] = -1;                  // the first token's
+    tables[one_tile - 1] = 1 << 30;  // the last of a tile
+    std::fill_n(tables.begin() + static_cast<std::ptrdiff_t>(2 * one_tile), one_tile,
+                -5);                                              // a tile
+    tables[static_cast<std::size_t>(60 / spec.block_size)] = -1;  // the last token's
+    PagedAttentionParams params = test.params();
+    DeviceCase device(params);
+    const DeviceResult result = run(device, plan);
+    CHECK(result.status == nanoserve::kAbsentBlock);
+    nanoserve::BlockTables rest = without_absent_blocks(test.tables(), params.kv.layout);
+    nanoserve::set_block_tables(params, rest);
+    require_oracle(result, params);
 }
 
 TEST_CASE("paged_decode gives the same bits every time, and a captured one follows the lengths",
