@@ -26,8 +26,8 @@
 #include <bit>
 #include <cstddef>
 #include <kernels/decode/balance.cuh>
+#include <kernels/decode/fragments.cuh>
 #include <kernels/decode/kv_ring.cuh>
-#include <kernels/decode/merge.cuh>
 #include <kernels/decode/place.cuh>
 #include <kernels/decode/warp_attention.cuh>
 #include <type_traits>
@@ -88,8 +88,10 @@ __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head
 }
 
 template <class Config>
-__device__ std::uint32_t ring_of(const unsigned char* memory, int warp) {
-    return ptx::shared_address(memory) + static_cast<std::uint32_t>(warp) * Config::kRingBytes;
+__host__ __device__ DecodeMemory<Config> divide_memory(const DecodeArgs& args,
+                                                       unsigned char* memory) {
+    return {memory, args.ring_bytes, 1 << args.warps_log2, Config::kFragments << args.heads_log2,
+            args.splits_log2};
 }
 
 // blockIdx = (KV heads and split, the split fastest; sequence): the splits of some heads of a
@@ -108,30 +110,30 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
     if (is_split) {
         ptx::announce_to_cluster();
     }
+    const DecodeMemory<Config> shared = divide_memory<Config>(args, memory);
     WarpAttention<Config> attention;
-    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place),
-               ring_of<Config>(memory, place.warp), attention, AllTiles{});
+    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), shared.ring(place.warp),
+               attention, AllTiles{});
 
+    const std::int64_t row = place.first_row(args);
     if (!is_split && place.sharers_log2 == 0) {
-        const std::int64_t row = place.first_row(args);
         attention.store_output(static_cast<typename Config::T*>(args.out) + row * Config::kHeadDim,
                                args.lse == nullptr ? nullptr : args.lse + row, args.group_size);
         return;
     }
-    const DecodeShared<Config> shared = {memory, 1 << args.warps_log2,
-                                         args.group_size << args.heads_log2, args.splits_log2};
-    attention.store_partial(shared.out(place.warp), shared.max_and_sum(place.warp),
-                            args.group_size);
+    store_partials(attention, shared.partials(place.warp));
     __syncthreads();  // the partial results of all warps visible
     if (!is_split) {
-        merge_warps(args, place, shared, [&](int slot, int element, const PartialElement& all) {
-            write_element<Config>(args, place.first_row(args) + slot, element, all);
+        merge_warps(place, shared, [&](int fragment, const Partial& all) {
+            write_fragment<Config>(args, row, fragment, all);
         });
         return;
     }
     ptx::wait_for_cluster();  // every thread block has started, so its memory can be written
-    merge_warps(args, place, shared, [&](int slot, int element, const PartialElement& all) {
-        push_element(args, place, shared, slot, element, all);
+    merge_warps(place, shared, [&](int fragment, const Partial& all) {
+        const int index = place.head_in_block * Config::kFragments + fragment;
+        push_fragment(shared.pushed(place.split) + (index >> args.splits_log2),
+                      index & ((1 << args.splits_log2) - 1), all);
     });
     ptx::arrive_at_cluster();
     ptx::wait_for_cluster();  // all that others have pushed visible
@@ -141,33 +143,32 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
 // A thread block's own rows, one for each of its KV heads, as far as the schedule lets it read
 // them.
 template <class Config>
-__device__ void read_own_rows(const DecodeArgs& args, const DecodeShared<Config>& shared) {
+__device__ void read_own_rows(const DecodeArgs& args, const DecodeMemory<Config>& shared) {
     const unsigned blocks_per_seq = static_cast<unsigned>(args.num_kv_heads) >> args.heads_log2;
     const DecodePlace place(blockIdx.x / blocks_per_seq, blockIdx.x % blocks_per_seq,
                             args.heads_log2, args.warps_log2);
     int limit = 0;
     bool has_tail = false;
     WarpAttention<Config> attention;
-    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place),
-               ring_of<Config>(shared.memory, place.warp), attention, [&](int tiles) {
+    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), shared.ring(place.warp),
+               attention, [&](int tiles) {
                    if (tail_tiles(tiles, kSmallestOwnLimit) > 0) {  // worth a look at all lengths
                        limit = own_limit_of(args);
                        has_tail = tail_tiles(tiles, limit) > 0;
                    }
                    return has_tail ? limit : tiles;
                });
-    attention.store_partial(shared.out(place.warp), shared.max_and_sum(place.warp),
-                            args.group_size);
+    store_partials(attention, shared.partials(place.warp));
     __syncthreads();  // the partial results of all warps visible
     if (!has_tail) {
-        merge_warps(args, place, shared, [&](int slot, int element, const PartialElement& all) {
-            write_element<Config>(args, place.first_row(args) + slot, element, all);
+        merge_warps(place, shared, [&](int fragment, const Partial& all) {
+            write_fragment<Config>(args, place.first_row(args), fragment, all);
         });
         return;
     }
-    const std::int64_t first_row = place.seq * args.num_kv_heads + place.kv_head;
-    merge_warps(args, place, shared, [&](int slot, int element, const PartialElement& all) {
-        store_element<Config>(args, first_row, slot, element, all);
+    const std::int64_t slot = place.seq * args.num_kv_heads + place.kv_head;
+    merge_warps(place, shared, [&](int fragment, const Partial& all) {
+        store_fragment(workspace_fragments<Config>(args, slot) + fragment, all);
     });
     const Schedule schedule = schedule_of(args, limit);
     const int first_head = place.kv_head - place.head_in_block;
@@ -179,25 +180,24 @@ __device__ void read_own_rows(const DecodeArgs& args, const DecodeShared<Config>
 
 // The pieces in the range of one helper.
 template <class Config>
-__device__ void help(const DecodeArgs& args, int helper, const DecodeShared<Config>& shared) {
+__device__ void help(const DecodeArgs& args, int helper, const DecodeMemory<Config>& shared) {
     const Schedule schedule = schedule_of(args, own_limit_of(args));
     const int range_end = min((helper + 1) * schedule.helper_tiles, schedule.tail_tiles);
     TailSearch rows(args, schedule);
-    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
     for (int at = helper * schedule.helper_tiles; at < range_end;) {
         const TailRow row = rows.find(at);
         const TileRange tiles = piece_tiles(schedule, row.tail, at);
         at += tiles.end - tiles.begin;
         const DecodePlace place(row.seq, static_cast<unsigned>(row.kv_head), 0, args.warps_log2);
         WarpAttention<Config> attention;
-        read_tiles(args, row.seq, row.kv_head, TileWalk(tiles.begin + warp, args.warps_log2),
-                   ring_of<Config>(shared.memory, warp), attention, [&](int) { return tiles.end; });
-        attention.store_partial(shared.out(warp), shared.max_and_sum(warp), args.group_size);
+        read_tiles(args, row.seq, row.kv_head, TileWalk(tiles.begin + place.warp, args.warps_log2),
+                   shared.ring(place.warp), attention, [&](int) { return tiles.end; });
+        store_partials(attention, shared.partials(place.warp));
         __syncthreads();  // the partial results of all warps visible
         const std::int64_t slot =
             std::int64_t{args.num_seqs} * args.num_kv_heads + piece_slot(row.tail, helper);
-        merge_warps(args, place, shared, [&](int head, int element, const PartialElement& all) {
-            store_element<Config>(args, slot, head, element, all);
+        merge_warps(place, shared, [&](int fragment, const Partial& all) {
+            store_fragment(workspace_fragments<Config>(args, slot) + fragment, all);
         });
         merge_if_last<Config>(args, RowParts(args, schedule, row.seq, row.kv_head, row.tail));
     }
@@ -209,8 +209,7 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
     balanced_decode_kernel(const __grid_constant__ DecodeArgs args) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const unsigned num_owners = gridDim.x - static_cast<unsigned>(args.num_helpers);
-    const DecodeShared<Config> shared = {memory, 1 << args.warps_log2,
-                                         args.group_size << args.heads_log2, 0};
+    const DecodeMemory<Config> shared = divide_memory<Config>(args, memory);
     if (blockIdx.x < num_owners) {
         read_own_rows<Config>(args, shared);
     } else {
@@ -218,10 +217,20 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
     }
 }
 
+// As many stages as a warp has tiles, and room for its partial result if there is one to merge.
 template <class Config>
-void launch(const DecodeArgs& args, cudaStream_t stream) {
-    const DecodeShared<Config> shared = {nullptr, 1 << args.warps_log2,
-                                         args.group_size << args.heads_log2, args.splits_log2};
+std::int32_t ring_bytes(const DecodeArgs& args) {
+    const int sharers_log2 = args.splits_log2 + args.warps_log2 - args.heads_log2;
+    const int tiles = ((args.max_seq_len + 15) / 16 + (1 << sharers_log2) - 1) >> sharers_log2;
+    const int stages = std::clamp(tiles, 1, Config::kStages) * Config::kStageBytes;
+    const int partials = Config::kFragments * StoredFragment::kBytes;
+    return (std::max(stages, sharers_log2 == 0 ? 0 : partials) + 127) / 128 * 128;
+}
+
+template <class Config>
+void launch(DecodeArgs args, cudaStream_t stream) {
+    args.ring_bytes = ring_bytes<Config>(args);
+    const int shared_bytes = divide_memory<Config>(args, nullptr).bytes();
     constexpr std::int32_t kMaxGridY = 65535;
     const std::int32_t grid_y = std::min(args.num_seqs, kMaxGridY);
     cudaLaunchConfig_t config = {};
@@ -230,7 +239,7 @@ void launch(const DecodeArgs& args, cudaStream_t stream) {
         static_cast<unsigned>(grid_y),
         static_cast<unsigned>((args.num_seqs + grid_y - 1) / grid_y)};
     config.blockDim = static_cast<unsigned>(kWarpSize << args.warps_log2);
-    config.dynamicSmemBytes = static_cast<std::size_t>(shared.bytes());
+    config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
     config.stream = stream;
     cudaLaunchAttribute cluster;
     cluster.id = cudaLaunchAttributeClusterDimension;
@@ -238,21 +247,21 @@ void launch(const DecodeArgs& args, cudaStream_t stream) {
     config.attrs = &cluster;
     config.numAttrs = args.splits_log2 > 0 ? 1 : 0;
     NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(
-        decode_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared.bytes()));
+        decode_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
     NANOSERVE_CUDA_TRY(cudaLaunchKernelEx(&config, decode_kernel<Config>, args));
 }
 
 template <class Config>
-void launch_balanced(const DecodeArgs& args, cudaStream_t stream) {
-    const DecodeShared<Config> shared = {nullptr, 1 << args.warps_log2,
-                                         args.group_size << args.heads_log2, 0};
+void launch_balanced(DecodeArgs args, cudaStream_t stream) {
+    args.ring_bytes = std::max(Config::kStages * Config::kStageBytes,
+                               Config::kFragments * StoredFragment::kBytes);
+    const int shared_bytes = divide_memory<Config>(args, nullptr).bytes();
     const std::int32_t owners = args.num_seqs * (args.num_kv_heads >> args.heads_log2);
-    NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(balanced_decode_kernel<Config>,
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            shared.bytes()));
+    NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(
+        balanced_decode_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
     balanced_decode_kernel<Config><<<static_cast<unsigned>(owners + args.num_helpers),
                                      static_cast<unsigned>(kWarpSize << args.warps_log2),
-                                     static_cast<std::size_t>(shared.bytes()), stream>>>(args);
+                                     static_cast<std::size_t>(shared_bytes), stream>>>(args);
     NANOSERVE_CUDA_TRY(cudaGetLastError());
 }
 
@@ -330,36 +339,27 @@ DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
             .heads_log2 = log2_of(plan.heads_per_block),
             .splits_log2 = log2_of(plan.num_splits),
             .scale = checked.sm_scale * kLog2E,
+            .ring_bytes = 0,
             .num_kv_heads = layout.num_kv_heads,
             .num_helpers = 0,
             .workspace = {}};
 }
 
-// Partial results that a balanced launch may have under way: one of each row's own thread block,
-// and the pieces of all tails.
-std::int64_t num_partials(const PagedAttentionParams& params, int num_helpers) {
-    return 2 * params.num_seqs * params.kv.layout.num_kv_heads + num_helpers;
-}
-
-// Where the parts of a workspace start, each a multiple of kAlignment bytes.
+// Where the partial results of a workspace start and where it ends, in bytes. A balanced launch may
+// have two of each row under way, and one more of each helper.
 struct WorkspaceOffsets {
-    std::size_t max_and_sum, out, end;
+    std::size_t partials, end;
 };
 
 WorkspaceOffsets workspace_offsets(const PagedAttentionParams& params, int num_helpers) {
-    constexpr std::int64_t kAlignment = 128;
-    const auto aligned = [](std::int64_t bytes) {
-        return static_cast<std::size_t>((bytes + kAlignment - 1) / kAlignment * kAlignment);
-    };
-    const std::int64_t rows =
-        num_partials(params, num_helpers) * (params.num_q_heads / params.kv.layout.num_kv_heads);
-    WorkspaceOffsets offsets{};
-    offsets.max_and_sum = aligned(params.num_seqs * params.kv.layout.num_kv_heads *
-                                  static_cast<std::int64_t>(sizeof(unsigned)));
-    offsets.out = offsets.max_and_sum + aligned(rows * static_cast<std::int64_t>(sizeof(float2)));
-    offsets.end = offsets.out + aligned(rows * params.kv.layout.head_dim *
-                                        static_cast<std::int64_t>(sizeof(float)));
-    return offsets;
+    const KVLayout& layout = params.kv.layout;
+    const std::int64_t rows = params.num_seqs * layout.num_kv_heads;
+    const std::int64_t group_tiles = (params.num_q_heads / layout.num_kv_heads + 7) / 8;
+    const std::int64_t fragments = group_tiles * layout.head_dim / 16;
+    const std::int64_t arrivals = (rows * std::int64_t{sizeof(unsigned)} + 127) / 128 * 128;
+    const std::int64_t partials =
+        (2 * rows + num_helpers) * fragments * std::int64_t{sizeof(StoredFragment)};
+    return {static_cast<std::size_t>(arrivals), static_cast<std::size_t>(arrivals + partials)};
 }
 
 DecodeWorkspace divide(const Workspace& workspace, const PagedAttentionParams& params,
@@ -370,9 +370,7 @@ DecodeWorkspace divide(const Workspace& workspace, const PagedAttentionParams& p
     require(reinterpret_cast<std::uintptr_t>(workspace.data) % 16 == 0,
             "the workspace must be a multiple of 16 bytes");
     auto* data = static_cast<std::byte*>(workspace.data);
-    return {.arrivals = reinterpret_cast<unsigned*>(data),
-            .max_and_sum = reinterpret_cast<float2*>(data + offsets.max_and_sum),
-            .out = reinterpret_cast<float*>(data + offsets.out)};
+    return {.arrivals = reinterpret_cast<unsigned*>(data), .partials = data + offsets.partials};
 }
 
 void require_plan(const DecodePlan& plan, std::int32_t num_kv_heads) {

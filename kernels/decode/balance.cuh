@@ -5,7 +5,7 @@
 #include <kernels/decode/config.hpp>
 #include <kernels/decode/schedule.hpp>
 
-#include <kernels/decode/merge.cuh>
+#include <kernels/decode/fragments.cuh>
 #include <kernels/decode/place.cuh>
 
 // The schedule of a batch on the device (schedule.hpp has the rule). Every warp works it out for
@@ -129,15 +129,10 @@ struct RowParts {
     }
 };
 
-/// The sink of merge_warps that stores a partial result in slot `slot` of the workspace.
+/// The fragments of slot `slot` of the workspace.
 template <class Config>
-__device__ void store_element(const DecodeArgs& args, std::int64_t slot, int head, int element,
-                              const PartialElement& all) {
-    const std::int64_t row = slot * args.group_size + head;
-    args.workspace.out[row * Config::kHeadDim + element] = all.out;
-    if (element == 0) {
-        args.workspace.max_and_sum[row] = make_float2(all.max, all.sum);
-    }
+__device__ StoredFragment* workspace_fragments(const DecodeArgs& args, std::int64_t slot) {
+    return reinterpret_cast<StoredFragment*>(args.workspace.partials) + slot * Config::kFragments;
 }
 
 /// Whether this is the last of the row's partial results; one thread calls it, behind a barrier of
@@ -148,36 +143,30 @@ __device__ inline bool is_last_part(const DecodeArgs& args, const RowParts& part
     return atomicInc(args.workspace.arrivals + parts.row, last) == last;
 }
 
+struct LoadGlobal {  // what other thread blocks have stored is not in the first-level cache
+    __device__ float4 operator()(const float4* from) const { return __ldcg(from); }
+};
+
 /// Merges the partial results of a row, always in the same order, and writes its output. For all
 /// threads of a thread block.
 template <class Config>
 __device__ void merge_row(const DecodeArgs& args, const RowParts& parts) {
     constexpr int kAtOnce = 8;  // what merge_parts takes
     __threadfence();            // nothing of the other parts is read before they have arrived
-    for (int i = static_cast<int>(threadIdx.x); i < args.group_size * Config::kHeadDim;
-         i += static_cast<int>(blockDim.x)) {
-        const int head = i / Config::kHeadDim;
-        const int element = i % Config::kHeadDim;
-        PartialElement all;
-        for (int first = 0; first < parts.count; first += kAtOnce - 1) {  // and what is merged
-            const auto slot = [&](int part) {
-                return parts.slot(first + part - 1) * args.group_size + head;
-            };
-            const PartialElement before = all;
-            all = merge_parts(
-                min(kAtOnce, parts.count - first + 1),
-                [&](int part) {
-                    return part == 0 ? make_float2(before.max, before.sum)
-                                     : __ldcg(args.workspace.max_and_sum + slot(part));
-                },
-                [&](int part) {
-                    return part == 0 ? before.out
-                                     : __ldcg(args.workspace.out + slot(part) * Config::kHeadDim +
-                                              element);
-                });
+    for (int fragment = static_cast<int>(threadIdx.x) / kWarpSize; fragment < Config::kFragments;
+         fragment += static_cast<int>(blockDim.x) / kWarpSize) {
+        Partial all;
+        for (int first = 0; first < parts.count; first += kAtOnce) {
+            add_partial(all, merge_parts(
+                                 min(kAtOnce, parts.count - first),
+                                 [&](int part) {
+                                     return workspace_fragments<Config>(args,
+                                                                        parts.slot(first + part)) +
+                                            fragment;
+                                 },
+                                 LoadGlobal{}));
         }
-        // The row of out: sequence and KV head are the row's, num_q_heads = num_kv_heads * group.
-        write_element<Config>(args, parts.row * args.group_size + head, element, all);
+        write_fragment<Config>(args, parts.row * args.group_size, fragment, all);
     }
 }
 

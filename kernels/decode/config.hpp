@@ -7,6 +7,7 @@
 #include <vector_types.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 
@@ -49,6 +50,10 @@ struct DecodeConfig {
     /// or one where more would not fit in 255 registers beside q and out.
     static constexpr int kStepsAhead = kSteps * kHeadTiles <= 16 ? kSteps : 1;
 
+    /// Fragments of a group's output, 16 elements of 8 query heads each: fragment tile * kSteps +
+    /// step.
+    static constexpr int kFragments = kHeadTiles * kSteps;
+
     static constexpr int kGroupSlots = 8 * kHeadTiles;  ///< room for the query heads of a group
     static constexpr int kPartialPitch = kHeadDim + 4;  ///< floats from row to row of a partial
                                                         ///< result; + 4: rows in different banks
@@ -65,8 +70,7 @@ struct DecodeConfig {
 /// block has read (row = seq * num_kv_heads + KV head), then of the pieces that helpers have read.
 struct DecodeWorkspace {
     unsigned* arrivals;   ///< [num_rows], partial results that are there; 0 between launches
-    float2* max_and_sum;  ///< [num_rows + num_slots, group_size], max in units of ln 2
-    float* out;           ///< [num_rows + num_slots, group_size, head_dim], not yet divided
+    std::byte* partials;  ///< [num_rows + num_slots, Config::kFragments] fragments
 };
 
 /// What the decode kernel works on, with all that the host can work out beforehand.
@@ -92,6 +96,7 @@ struct DecodeArgs {
     std::int32_t block_size_log2;
     std::int32_t warps_log2, heads_log2, splits_log2;  ///< of the plan
     float scale;                                       ///< sm_scale * log2 e
+    std::int32_t ring_bytes;                           ///< of one warp
     std::int32_t num_kv_heads;
     std::int32_t num_helpers;   ///< of a balanced launch, one for each SM
     DecodeWorkspace workspace;  ///< of a balanced launch

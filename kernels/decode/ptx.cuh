@@ -172,6 +172,11 @@ __device__ inline void store_at(std::uint32_t cluster_address, float2 x) {
                  "f"(x.y)
                  : "memory");
 }
+__device__ inline void store_at(std::uint32_t cluster_address, float4 x) {
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(cluster_address),
+                 "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w)
+                 : "memory");
+}
 #else
 __device__ inline void arrive_at_cluster() {
     __trap();
@@ -189,6 +194,9 @@ __device__ inline void store_at(std::uint32_t, float) {
     __trap();
 }
 __device__ inline void store_at(std::uint32_t, float2) {
+    __trap();
+}
+__device__ inline void store_at(std::uint32_t, float4) {
     __trap();
 }
 #endif
