@@ -61,7 +61,7 @@ __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head
         }
         ptx::close_copy_group();
     };
-#pragma unroll
+#pragma unroll 1
     for (int stage = 0; stage < Config::kStages; ++stage) {
         ask(stage, stage);
     }

@@ -111,11 +111,11 @@ class TailSearch {
     int tiles_before_ = 0, rows_before_ = 0;
 };
 
-/// Where the partial results of one row stand in the workspace: part 0 is what its own thread block
-/// has read, the others are the pieces of its tail.
+/// Where the partial results of one row stand in the workspace.
 struct RowParts {
-    std::int64_t row, first_piece;
-    int count;
+    std::int64_t row;          ///< slot of what its own thread block has read
+    std::int64_t first_piece;  ///< slot of the first piece of its tail, the others behind it
+    int count;                 ///< of all
 
     __device__ RowParts(const DecodeArgs& args, const Schedule& schedule, std::int64_t seq,
                         int kv_head, const RowTail& tail)
@@ -123,10 +123,6 @@ struct RowParts {
           first_piece(std::int64_t{args.num_seqs} * args.num_kv_heads +
                       piece_slot(tail, first_helper(schedule, tail))),
           count(1 + num_pieces(schedule, tail)) {}
-
-    [[nodiscard]] __device__ std::int64_t slot(int part) const {
-        return part == 0 ? row : first_piece + part - 1;
-    }
 };
 
 /// The fragments of slot `slot` of the workspace.
@@ -151,20 +147,22 @@ struct LoadGlobal {  // what other thread blocks have stored is not in the first
 /// threads of a thread block.
 template <class Config>
 __device__ void merge_row(const DecodeArgs& args, const RowParts& parts) {
-    constexpr int kAtOnce = 8;  // what merge_parts takes
-    __threadfence();            // nothing of the other parts is read before they have arrived
+    __threadfence();  // nothing of the other parts is read before they have arrived
     for (int fragment = static_cast<int>(threadIdx.x) / kWarpSize; fragment < Config::kFragments;
          fragment += static_cast<int>(blockDim.x) / kWarpSize) {
-        Partial all;
-        for (int first = 0; first < parts.count; first += kAtOnce) {
-            add_partial(all, merge_parts(
-                                 min(kAtOnce, parts.count - first),
-                                 [&](int part) {
-                                     return workspace_fragments<Config>(args,
-                                                                        parts.slot(first + part)) +
-                                            fragment;
-                                 },
-                                 LoadGlobal{}));
+        constexpr int kStride = Config::kFragments * StoredFragment::kBytes;
+        Partial all = merge_parts<1>(workspace_fragments<Config>(args, parts.row) + fragment, 0,
+                                     LoadGlobal{});
+        const StoredFragment* pieces =
+            workspace_fragments<Config>(args, parts.first_piece) + fragment;
+        int left = parts.count - 1;
+        for (; left >= 8; left -= 8) {
+            add_partial(all, merge_parts<8>(pieces, kStride, LoadGlobal{}));
+            pieces += 8 * Config::kFragments;
+        }
+        for (; left > 0; --left) {
+            add_partial(all, merge_parts<1>(pieces, 0, LoadGlobal{}));
+            pieces += Config::kFragments;
         }
         write_fragment<Config>(args, parts.row * args.group_size, fragment, all);
     }

@@ -51,31 +51,33 @@ __device__ inline void push_fragment(StoredFragment* to, int rank, const Partial
     }
 }
 
-/// Adds up `count` partial results of a fragment, 1 to 8, always in the same order. fetch(i) gives
-/// part i as a StoredFragment pointer; load reads a float4 through it.
-template <class Fetch, class Load>
-__device__ Partial merge_parts(int count, Fetch fetch, Load load) {
-    constexpr int kMaxParts = 8;
+/// Adds up kCount partial results of a fragment, always in the same order: `first`, and the others
+/// `stride` bytes further on each. load(pointer) reads a float4.
+template <int kCount, class Load>
+__device__ Partial merge_parts(const StoredFragment* first, int stride, Load load) {
     const unsigned lane = lane_index();
-    float4 scales[kMaxParts], outs[kMaxParts];
+    const char* scale = reinterpret_cast<const char*>(first->scale + lane % 4);
+    const char* out = reinterpret_cast<const char*>(first->out + lane);
+    float4 scales[kCount], outs[kCount];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {  // all loads are under way together
+        scales[i] = load(reinterpret_cast<const float4*>(scale));
+        outs[i] = load(reinterpret_cast<const float4*>(out));
+        scale += stride;
+        out += stride;
+    }
     Partial all;
 #pragma unroll
-    for (int i = 0; i < kMaxParts; ++i) {                       // all loads are under way together
-        const StoredFragment* part = fetch(min(i, count - 1));  // no branch: the last one again
-        scales[i] = load(part->scale + lane % 4);
-        outs[i] = load(part->out + lane);
-    }
-#pragma unroll
-    for (int i = 0; i < kMaxParts; ++i) {
+    for (int i = 0; i < kCount; ++i) {
         all.max.x = fmaxf(all.max.x, scales[i].x);
         all.max.y = fmaxf(all.max.y, scales[i].y);
     }
     const float reference_x = all.max.x == -INFINITY ? 0.0f : all.max.x;
     const float reference_y = all.max.y == -INFINITY ? 0.0f : all.max.y;
 #pragma unroll
-    for (int i = 0; i < kMaxParts; ++i) {
-        const float x = i < count ? ptx::exp2(scales[i].x - reference_x) : 0.0f;
-        const float y = i < count ? ptx::exp2(scales[i].y - reference_y) : 0.0f;
+    for (int i = 0; i < kCount; ++i) {
+        const float x = ptx::exp2(scales[i].x - reference_x);
+        const float y = ptx::exp2(scales[i].y - reference_y);
         all.sum.x += x * scales[i].z;
         all.sum.y += y * scales[i].w;
         all.out.x += x * outs[i].x;
@@ -84,6 +86,22 @@ __device__ Partial merge_parts(int count, Fetch fetch, Load load) {
         all.out.w += y * outs[i].w;
     }
     return all;
+}
+
+/// The same for 2^count_log2 parts, 1 to 8: a loop of unknown length would have its loads wait for
+/// one another.
+template <class Load>
+__device__ Partial merge_parts(int count_log2, const StoredFragment* first, int stride, Load load) {
+    switch (count_log2) {
+        case 0:
+            return merge_parts<1>(first, stride, load);
+        case 1:
+            return merge_parts<2>(first, stride, load);
+        case 2:
+            return merge_parts<4>(first, stride, load);
+        default:
+            return merge_parts<8>(first, stride, load);
+    }
 }
 
 /// all += more.
@@ -161,17 +179,12 @@ struct LoadShared {
 template <class Config, class Sink>
 __device__ void merge_warps(const DecodePlace& place, const DecodeMemory<Config>& shared,
                             Sink sink) {
+    const StoredFragment* of_head = shared.partials(place.head_in_block);
+    const int stride = shared.ring_bytes << place.heads_log2;
 #pragma unroll 1
     for (int fragment = place.warp_of_head; fragment < Config::kFragments;
          fragment += 1 << place.sharers_log2) {
-        sink(fragment,
-             merge_parts(
-                 1 << place.sharers_log2,
-                 [&](int part) {
-                     return shared.partials((part << place.heads_log2) + place.head_in_block) +
-                            fragment;
-                 },
-                 LoadShared{}));
+        sink(fragment, merge_parts(place.sharers_log2, of_head + fragment, stride, LoadShared{}));
     }
 }
 
@@ -203,9 +216,9 @@ __device__ void merge_pushed(const DecodeArgs& args, const DecodePlace& place,
     for (int slot = place.warp; slot < shared.owned_fragments(); slot += shared.num_warps) {
         const int index = (slot << args.splits_log2) + place.split;
         if (index < shared.num_fragments) {
-            const Partial all = merge_parts(
-                1 << args.splits_log2, [&](int part) { return shared.pushed(part) + slot; },
-                LoadShared{});
+            const Partial all =
+                merge_parts(args.splits_log2, shared.pushed(0) + slot,
+                            shared.owned_fragments() * StoredFragment::kBytes, LoadShared{});
             const int head = index / Config::kFragments;
             write_fragment<Config>(args, first_row + head * args.group_size,
                                    index % Config::kFragments, all);

@@ -112,11 +112,7 @@ class KVRing {
         const char* keys =
             keys_ + std::uint64_t{block_bytes_} * static_cast<unsigned>(id) +
             std::uint64_t{token_bytes_} * (static_cast<unsigned>(tile) * 16 & block_mask_);
-        if (num_tokens >= Config::kTileTokens) {
-            copy_rows<true>(keys, num_tokens, this->keys(stage));
-        } else {
-            copy_rows<false>(keys, num_tokens, this->keys(stage));
-        }
+        copy_rows<false>(keys, num_tokens, this->keys(stage));
     }
 
     /// Whether nothing of the tile in `stage` is in the pool.

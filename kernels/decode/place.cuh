@@ -38,6 +38,10 @@ struct DecodePlace {
         head_in_block = static_cast<int>(warp_index & ((1u << heads_log2) - 1));
         warp_of_head = static_cast<int>(warp_index >> heads_log2);
         kv_head = static_cast<int>(head_block << heads_log2) + head_in_block;
+        ptx::keep(warp);
+        ptx::keep(head_in_block);
+        ptx::keep(warp_of_head);
+        ptx::keep(kv_head);
     }
 
     /// The first row of out, and of lse, that belongs to this warp's KV head.

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kTileTokens = 16;
 constexpr int kMaxWarps = 8;
-constexpr int kMaxSplits = 8;                        // the largest cluster that every device takes
-constexpr std::int64_t kWorthEvicting = 24'000'000;  // bytes; an L2 holds 60 MB on an H200
+constexpr int kMaxSplits = 8;                       // the largest cluster that every device takes
+constexpr std::int64_t kWorthEvicting = 4'000'000;  // bytes; 16 layers of it fill an L2 of 60 MB
 
 // The largest power of two that divides the number of KV heads and leaves `wanted` thread blocks.
 int heads_together(const DecodeLoad& load, std::int64_t wanted) {

@@ -79,15 +79,16 @@ class WarpAttention {
 
     /// q: [group_size, head_dim], 4-byte aligned.
     __device__ void load_query(const T* q, int group_size) {
-        q += lane_ / 4 * Config::kHeadDim + lane_ % 4 * 2;
+        const T* words = q + (lane_ / 4 * Config::kHeadDim + lane_ % 4 * 2);
+        ptx::keep(words);
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
             const bool present = 8 * tile + static_cast<int>(lane_ / 4) < group_size;
 #pragma unroll
             for (int step = 0; step < kSteps; ++step) {
-                const T* words = q + 8 * tile * Config::kHeadDim + 16 * step;
-                q_[tile][step][0] = present ? load_word(words) : 0;
-                q_[tile][step][1] = present ? load_word(words + 8) : 0;
+                const T* first = words + 8 * tile * Config::kHeadDim + 16 * step;
+                q_[tile][step][0] = present ? load_word(first) : 0;
+                q_[tile][step][1] = present ? load_word(first + 8) : 0;
             }
         }
     }

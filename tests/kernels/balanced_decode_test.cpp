@@ -37,11 +37,11 @@ CaseSpec spec_of(std::vector<std::int32_t> seq_lens) {
 class Balanced {
   public:
     explicit Balanced(const PagedAttentionParams& params)
-        : device_(params), memory_(paged_decode_workspace_bytes(params)) {
-        NANOSERVE_CUDA_TRY(cudaMemset(memory_.data(), 0, memory_.to_host().size()));
+        : device_(params), num_bytes_(paged_decode_workspace_bytes(params)), memory_(num_bytes_) {
+        NANOSERVE_CUDA_TRY(cudaMemset(memory_.data(), 0, num_bytes_));
     }
 
-    [[nodiscard]] Workspace workspace() const { return {memory_.data(), memory_.to_host().size()}; }
+    [[nodiscard]] Workspace workspace() const { return {memory_.data(), num_bytes_}; }
     [[nodiscard]] DeviceCase& device() { return device_; }
 
     DeviceResult run(const DecodePlan& plan) {
@@ -52,6 +52,7 @@ class Balanced {
 
   private:
     DeviceCase device_;
+    std::size_t num_bytes_;
     DeviceBuffer memory_;
 };
 
