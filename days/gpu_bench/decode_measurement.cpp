@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include "decode_measurement.hpp"
+
+#include "device_batch.hpp"
+#include "gpu_check.hpp"
+
+#include <nanoserve/bench/time_in_turn.hpp>
+#include <nanoserve/model/require.hpp>
+
+#include <fmt/core.h>
+#include <kernels/ceilings.hpp>
+#include <kernels/clock.hpp>
+#include <kernels/clock_graph.hpp>
+#include <kernels/general_attention.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace nanoserve::gpu_bench {
+namespace {
+
+constexpr std::int64_t kMaxMemoryBytes = 64'000'000'000;
+
+const DecodeLaunch& find_launch(const std::vector<DecodeLaunch>& launches,
+                                const std::string& read) {
+    const auto found = std::ranges::find(launches, read, &DecodeLaunch::read);
+    require(found != launches.end(), "launches.cpp has no read called ", read);
+    return *found;
+}
+
+// A read on one layer of the batch.
+using LayerRead = std::function<void(std::int64_t layer)>;
+
+// The batch of one cell and its reads, each recorded over all layers in turn.
+class RecordedReads {
+  public:
+    RecordedReads(const ReadCell& cell, const Rotation& rotation)
+        : batch_(cell, rotation.num_layers), rotation_(rotation) {}
+
+    [[nodiscard]] GraphReplay record(const LayerRead& read, std::int64_t num_reads) const {
+        read(0);  // the first launch of a kernel loads its code: not a thing to record
+        return GraphReplay(stream(), [&] {
+            for (std::int64_t i = 0; i < num_reads; ++i) {
+                read(i % rotation_.num_layers);
+            }
+        });
+    }
+
+    // The replays borrow the launch and its workspace, which lives as long as this.
+    [[nodiscard]] GraphReplay record(const DecodeLaunch& launch) {
+        workspaces_.emplace_back(
+            launch.workspace_bytes ? launch.workspace_bytes(batch_.params(0)) : 0);
+        const Workspace workspace = {workspaces_.back().data(), workspaces_.back().num_bytes()};
+        return record(
+            [&](std::int64_t layer) { launch.launch(batch_.params(layer), workspace, stream()); },
+            rotation_.num_reads);
+    }
+
+    // What every sequence of every read is compared with.
+    [[nodiscard]] GraphReplay general() const {
+        return record(
+            [&](std::int64_t layer) { general_attention(batch_.params(layer), stream()); },
+            rotation_.num_layers);
+    }
+    [[nodiscard]] GraphReplay load_only_nhd() const {
+        return record(
+            [&](std::int64_t layer) {
+                nanoserve::load_only_nhd(batch_.params_as(PoolOrder::nhd, layer), nullptr,
+                                         stream());
+            },
+            rotation_.num_reads);
+    }
+    [[nodiscard]] GraphReplay load_only_hnd() const {
+        return record(
+            [&](std::int64_t layer) {
+                nanoserve::load_only_hnd(batch_.params_as(PoolOrder::hnd, layer), nullptr,
+                                         stream());
+            },
+            rotation_.num_reads);
+    }
+    [[nodiscard]] GraphReplay read_stream() const {
+        return record(
+            [&](std::int64_t layer) {
+                nanoserve::read_stream(batch_.layer_data(layer), batch_.layer_bytes(), nullptr,
+                                       stream());
+            },
+            rotation_.num_reads);
+    }
+
+    [[nodiscard]] const DeviceBatch& batch() const { return batch_; }
+    [[nodiscard]] cudaStream_t stream() const { return stream_.get(); }
+
+  private:
+    DeviceBatch batch_;
+    Rotation rotation_;
+    Stream stream_;
+    std::vector<DeviceBuffer> workspaces_;
+};
+
+// The results of a cell and, for each of its reads, the replay that is timed.
+struct Measurement {
+    CellResult result;
+    std::vector<GraphReplay> replays;
+};
+
+void record_all(const std::vector<DecodeLaunch>& launches, RecordedReads& reads,
+                Measurement& measurement) {
+    for (const ReadResult& read : measurement.result.reads) {
+        if (read.role != "alone") {
+            measurement.replays.push_back(reads.record(find_launch(launches, read.read)));
+        }
+    }
+    measurement.replays.push_back(reads.load_only_nhd());
+    measurement.replays.push_back(reads.load_only_hnd());
+    measurement.replays.push_back(reads.read_stream());
+}
+
+// The ceilings, which write nothing, stand behind all reads that do.
+void check_all(const RecordedReads& reads, GpuCheck& check, const GraphReplay& general,
+               Measurement& measurement) {
+    check("general_attention", reads.stream(), general);
+    const std::vector<std::byte> expected = check.outputs();
+    for (std::size_t i = 0; i < measurement.replays.size(); ++i) {
+        ReadResult& read = measurement.result.reads[i];
+        if (read.role != "alone") {
+            const double error = check(read.read, reads.stream(), measurement.replays[i]);
+            read.relative_error = std::max(error, read.relative_error.value_or(0.0));
+            check.require_same(read.read, "general_attention", expected);
+        }
+    }
+}
+
+void set_timings(Measurement& measurement, const std::vector<std::vector<double>>& intervals_ns,
+                 std::int64_t num_reads) {
+    const auto per_sample = static_cast<std::size_t>(num_reads);
+    std::vector<ReadResult>& reads = measurement.result.reads;
+    const auto baseline = std::ranges::find(reads, "baseline", &ReadResult::role);
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+        reads[i].timing = ReadTiming(intervals_ns[i], per_sample);
+        if (reads[i].role == "candidate" && baseline != reads.end()) {
+            const auto at = static_cast<std::size_t>(baseline - reads.begin());
+            reads[i].comparison = ReadComparison(intervals_ns[at], intervals_ns[i], per_sample);
+        }
+    }
+}
+
+// The reads of the day that take part in a cell: those that --only names and that take its sizes.
+// Says in result.facts nothing, in `left_out` why others do not.
+void leave_out(CellResult& result, const DecodeOptions& options,
+               const std::vector<DecodeLaunch>& launches, const PagedAttentionParams& params) {
+    std::string left_out;
+    std::erase_if(result.reads, [&](const ReadResult& read) {
+        if (read.role == "alone") {
+            return false;
+        }
+        const DecodeLaunch& launch = find_launch(launches, read.read);
+        const auto reason = launch.reason_not_to ? launch.reason_not_to(params) : std::nullopt;
+        left_out += reason ? fmt::format("{}: {}; ", read.read, *reason) : "";
+        return reason || !options.takes(read.read);
+    });
+    if (std::ranges::all_of(result.reads,
+                            [](const ReadResult& read) { return read.role == "alone"; })) {
+        result.skipped = left_out + "no read is left";
+    }
+}
+
+}  // namespace
+
+CellResult measure(const DecodeDay& day, const DecodeOptions& options, const ReadCell& cell) {
+    Measurement measurement{.result = foretell(day, cell), .replays = {}};
+    CellResult& result = measurement.result;
+    const Rotation rotation = rotation_of(result.kv_bytes);
+    result.num_layers = rotation.num_layers;
+    result.facts = {{"reads_of_a_replay", static_cast<double>(rotation.num_reads)}};
+    if (rotation.num_layers * result.kv_bytes > kMaxMemoryBytes) {
+        result.skipped = fmt::format("{} layers take more than {} GB", rotation.num_layers,
+                                     kMaxMemoryBytes / 1'000'000'000);
+        return result;
+    }
+    RecordedReads reads(cell, rotation);
+    const std::vector<DecodeLaunch> launches = decode_launches();
+    leave_out(result, options, launches, reads.batch().params(0));
+    if (!result.skipped.empty()) {
+        return result;
+    }
+    record_all(launches, reads, measurement);
+    const GraphReplay general = reads.general();
+    GpuCheck check(reads.batch());
+    result.num_checked_seqs = check.num_checked_seqs();
+    const auto check_reads = [&] { check_all(reads, check, general, measurement); };
+    if (options.check_only) {
+        check_reads();
+        return result;
+    }
+    // The settle call is a replay that nobody times: the GPU is busy with it while the host hands
+    // over the events and the timed replay, so the sample holds no host time.
+    CudaEventClock clock(reads.stream());
+    const auto intervals_ns = time_in_turn(clock, std::span(measurement.replays),
+                                           {.num_samples = options.num_samples,
+                                            .num_warmup = 2,
+                                            .settle_calls = 1,
+                                            .check = check_reads});
+    set_timings(measurement, intervals_ns, rotation.num_reads);
+    return result;
+}
+
+}  // namespace nanoserve::gpu_bench

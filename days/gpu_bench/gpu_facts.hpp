@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// Which GPU this is, for the provenance of its figures.
+#pragma once
+
+#include <nanoserve/report/provenance.hpp>
+
+#include <optional>
+#include <string>
+
+namespace nanoserve::gpu_bench {
+
+/// Why no kernel can be measured here, in one line; nullopt when one can.
+[[nodiscard]] std::optional<std::string> reason_for_no_measurement();
+
+/// Name, CUDA, driver and clocks of the GPU, the clocks taken under load. Throws CudaError, and
+/// std::logic_error in a build without CUDA.
+[[nodiscard]] report::GpuFacts gpu_facts();
+
+}  // namespace nanoserve::gpu_bench
