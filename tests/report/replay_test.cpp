@@ -40,17 +40,17 @@ struct Record {
 // Of each read ten samples: 1, 2, ... 10 times so many nanoseconds.
 Record record() {
     Record record;
-    const auto add = [&](const std::string& read, double ns) {
+    const auto add = [&](const std::string& read, const std::string& role, double ns) {
         record.rows.push_back(gpu_row(read));
-        SampleSeries series{series_name(record.rows.back()), 16, "alone", {}};
+        SampleSeries series{series_name(record.rows.back()), 16, role, {}};
         for (int i = 1; i <= 10; ++i) {
             series.samples_ns.push_back(i * ns);
         }
         record.sidecar.samples.push_back(series);
     };
-    add("kernel", 2000);
-    add("gather", 4000);
-    add("load_only_nhd", 1000);
+    add("kernel", "candidate", 2000);
+    add("gather", "baseline", 4000);
+    add("load_only_nhd", "alone", 1000);
     record.rows = rows_from_samples(record.rows, record.sidecar);
     return record;
 }
@@ -59,6 +59,22 @@ Record record() {
 
 TEST_CASE("a series is named by read, shape and batch", "[report][pure]") {
     CHECK(series_name(gpu_row("kernel")) == "kernel 32/8/64 num_seqs 8");
+}
+
+TEST_CASE("a series also names a pattern and a dtype that most records do not have",
+          "[report][pure]") {
+    ReadRow row = gpu_row("kernel");
+    row.pattern = "ragged";
+    row.dtype = "fp16";
+    CHECK(series_name(row) == "kernel 32/8/64 num_seqs 8 ragged fp16");
+    CHECK(fact_name("layers", row) == "layers 32/8/64 num_seqs 8 ragged fp16 seq_len 16");
+}
+
+TEST_CASE("the bandwidth of a ragged batch counts the bytes that the record names",
+          "[report][pure]") {
+    Record made = record();
+    made.sidecar.fitted = {{fact_name("kv_bytes", made.rows[0]), 5000.0}};
+    CHECK(rows_from_samples(made.rows, made.sidecar)[0].gb_per_s == 2.5);
 }
 
 TEST_CASE("a row is computed from its raw samples alone", "[report][pure]") {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 
 namespace nanoserve::report {
 namespace {
@@ -22,51 +23,73 @@ std::string row_name(const ReadRow& row) {
     return fmt::format("{}, {} tokens", series_name(row), row.seq_len);
 }
 
-// The samples of `read` in the cell of `row`; nullptr when there are none.
-const std::vector<double>* find_samples(const Sidecar& sidecar, ReadRow row,
-                                        const std::string& read) {
+// The series of `read` in the cell of `row`; nullptr when there is none.
+const SampleSeries* find_series(const Sidecar& sidecar, ReadRow row, const std::string& read) {
     row.read = read;
     const auto found = std::ranges::find_if(
         sidecar.samples, [&, name = series_name(row)](const SampleSeries& series) {
             return series.read == name && series.seq_len == row.seq_len;
         });
-    return found == sidecar.samples.end() ? nullptr : &found->samples_ns;
+    return found == sidecar.samples.end() ? nullptr : &*found;
 }
 
-const std::vector<double>& samples_of(const Sidecar& sidecar, const ReadRow& row) {
-    const std::vector<double>* samples = find_samples(sidecar, row, row.read);
-    if (samples == nullptr) {
+const SampleSeries& series_of(const Sidecar& sidecar, const ReadRow& row) {
+    const SampleSeries* series = find_series(sidecar, row, row.read);
+    if (series == nullptr) {
         throw FileError(fmt::format("the sidecar has no samples of {}", row_name(row)));
     }
-    return *samples;
+    return *series;
 }
 
 std::optional<double> to_us(std::optional<double> ns) {
     return ns ? std::optional(*ns / 1e3) : std::nullopt;
 }
 
-void set_times(ReadRow& row, const ReadTiming& timing) {
+// What one read of the row's cell has to load. A ragged batch has more or fewer tokens than its
+// seq_len says, so a record names the bytes.
+double kv_bytes_of(const ReadRow& row, const Sidecar& sidecar) {
+    const std::string name = fact_name("kv_bytes", row);
+    for (const auto& [fact, value] : sidecar.fitted) {
+        if (fact == name && value) {
+            return *value;
+        }
+    }
+    const AttentionShape shape{.num_q_heads = static_cast<std::int32_t>(row.num_q_heads),
+                               .num_kv_heads = static_cast<std::int32_t>(row.num_kv_heads),
+                               .head_dim = static_cast<std::int32_t>(row.head_dim)};
+    return static_cast<double>(shape.kv_bytes(row.num_seqs * row.seq_len, parse_dtype(row.dtype)));
+}
+
+void set_times(ReadRow& row, const ReadTiming& timing, double kv_bytes) {
     row.best_us = to_us(timing.best_ns());
     row.mean_us = to_us(timing.mean_ns());
     row.median_us = to_us(timing.median_ns());
     row.lo_us = to_us(timing.low_ns());
     row.hi_us = to_us(timing.high_ns());
-    const AttentionShape shape{.num_q_heads = static_cast<std::int32_t>(row.num_q_heads),
-                               .num_kv_heads = static_cast<std::int32_t>(row.num_kv_heads),
-                               .head_dim = static_cast<std::int32_t>(row.head_dim)};
-    const auto bytes =
-        static_cast<double>(shape.kv_bytes(row.num_seqs * row.seq_len, parse_dtype(row.dtype)));
     const auto best_ns = timing.best_ns();
-    row.gb_per_s = best_ns ? std::optional(bytes / *best_ns) : std::nullopt;  // bytes per ns
+    row.gb_per_s = best_ns ? std::optional(kv_bytes / *best_ns) : std::nullopt;  // bytes per ns
 }
 
-// Against the gather of the same cell, pair by pair.
-void set_comparison(ReadRow& row, const Sidecar& sidecar) {
+// The series of the baseline in the row's cell; nullptr when there is none.
+const SampleSeries* find_baseline(std::span<const ReadRow> rows, const Sidecar& sidecar,
+                                  const ReadRow& row) {
+    for (const ReadRow& other : rows) {
+        if (fact_name("", other) == fact_name("", row)) {
+            const SampleSeries& series = series_of(sidecar, other);
+            if (series.role == "baseline") {
+                return &series;
+            }
+        }
+    }
+    return nullptr;
+}
+
+// A candidate against the baseline of its cell, pair by pair.
+void set_comparison(ReadRow& row, const SampleSeries& candidate, const SampleSeries* baseline) {
     row.speedup.reset();
     row.verdict.clear();
-    const std::vector<double>* gather = find_samples(sidecar, row, "gather");
-    if (row.read == "kernel" && gather != nullptr) {
-        const ReadComparison comparison(*gather, samples_of(sidecar, row), 1);
+    if (baseline != nullptr) {
+        const ReadComparison comparison(baseline->samples_ns, candidate.samples_ns, 1);
         row.speedup = comparison.speedup();
         row.verdict = nanoserve::to_string(comparison.verdict());
     }
@@ -161,10 +184,12 @@ bool same_batch(const ReadRow& a, const ReadRow& b) {
 std::vector<ReadRow> rows_from_samples(std::span<const ReadRow> rows, const Sidecar& sidecar) {
     std::vector<ReadRow> computed(rows.begin(), rows.end());
     for (ReadRow& row : computed) {
-        set_times(row, ReadTiming(samples_of(sidecar, row)));
-        const std::vector<double>* ceiling = find_samples(sidecar, row, "load_only_nhd");
-        row.floor_us = ceiling ? to_us(ReadTiming(*ceiling).best_ns()) : std::nullopt;
-        set_comparison(row, sidecar);
+        const SampleSeries& series = series_of(sidecar, row);
+        set_times(row, ReadTiming(series.samples_ns), kv_bytes_of(row, sidecar));
+        const SampleSeries* ceiling = find_series(sidecar, row, "load_only_nhd");
+        row.floor_us = ceiling ? to_us(ReadTiming(ceiling->samples_ns).best_ns()) : std::nullopt;
+        set_comparison(row, series,
+                       series.role == "candidate" ? find_baseline(rows, sidecar, row) : nullptr);
     }
     return computed;
 }
@@ -172,7 +197,8 @@ std::vector<ReadRow> rows_from_samples(std::span<const ReadRow> rows, const Side
 void require_same_rows(std::span<const ReadRow> recorded, std::span<const ReadRow> recomputed,
                        const Sidecar& sidecar) {
     for (std::size_t i = 0; i < recorded.size(); ++i) {
-        require_same_row(recorded[i], recomputed[i], samples_of(sidecar, recorded[i]).size());
+        require_same_row(recorded[i], recomputed[i],
+                         series_of(sidecar, recorded[i]).samples_ns.size());
     }
 }
 

@@ -124,11 +124,21 @@ Sidecar sidecar_from_json(const Json& json) {
     return sidecar;
 }
 
+// Uniform batches of bf16 are not named: most records hold nothing else.
+std::string batch_name(const ReadRow& row) {
+    return fmt::format("{}/{}/{} num_seqs {}{}{}", row.num_q_heads, row.num_kv_heads, row.head_dim,
+                       row.num_seqs, row.pattern == "uniform" ? "" : " " + row.pattern,
+                       row.dtype == "bf16" ? "" : " " + row.dtype);
+}
+
 }  // namespace
 
 std::string series_name(const ReadRow& row) {
-    return fmt::format("{} {}/{}/{} num_seqs {}", row.read, row.num_q_heads, row.num_kv_heads,
-                       row.head_dim, row.num_seqs);
+    return fmt::format("{} {}", row.read, batch_name(row));
+}
+
+std::string fact_name(std::string_view name, const ReadRow& row) {
+    return fmt::format("{} {} seq_len {}", name, batch_name(row), row.seq_len);
 }
 
 std::filesystem::path sidecar_path(const std::filesystem::path& csv_path) {

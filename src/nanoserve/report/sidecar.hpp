@@ -27,8 +27,13 @@ struct SampleSeries {
 };
 
 /// The name of a row's series in a record of several shapes and batches: "kernel 32/8/64 num_seqs
-/// 8".
+/// 8", or "kernel 32/8/64 num_seqs 8 ragged fp16" where the pattern is not uniform and the dtype
+/// not bf16.
 [[nodiscard]] std::string series_name(const ReadRow& row);
+
+/// The name of an option or a fitted scalar that belongs to the row's cell: "layers 32/8/64
+/// num_seqs 8 seq_len 16".
+[[nodiscard]] std::string fact_name(std::string_view name, const ReadRow& row);
 
 /// What goes into the file. Options and fitted scalars keep their order; each name may occur once.
 struct Sidecar {
