@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu_curve.hpp"
 
-#include "result_text.hpp"
-
 #include <nanoserve/report/csv.hpp>
 
 #include <fmt/core.h>
+#include <gpu_bench/result_text.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -16,6 +15,8 @@
 namespace nanoserve::day21 {
 namespace {
 
+using gpu_bench::ratio_text;
+using gpu_bench::us_text;
 using report::ReadRow;
 
 std::optional<double> best_us(std::span<const ReadRow> rows, std::string_view read,

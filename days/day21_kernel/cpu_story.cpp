@@ -3,7 +3,6 @@
 #include "cpu_story.hpp"
 
 #include "cpu_curve.hpp"
-#include "result_text.hpp"
 
 #include <nanoserve/attention/attention_oracle.hpp>
 #include <nanoserve/attention/synthetic_history.hpp>
@@ -11,6 +10,7 @@
 #include <nanoserve/report/sidecar.hpp>
 
 #include <fmt/core.h>
+#include <gpu_bench/result_text.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -83,7 +83,7 @@ void print_recorded_results() {
         return;
     }
     const auto rows = report::read_csv(csv);
-    fmt::print("\nRecorded, from {}:\n{}", csv.string(), format_rows(rows));
+    fmt::print("\nRecorded, from {}:\n{}", csv.string(), gpu_bench::format_rows(rows));
     fmt::print("{}", format_beside_cpu(recorded_cpu_rows(), rows));
     const auto sidecar = report::sidecar_path(csv);
     if (std::filesystem::exists(sidecar)) {

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-#include "device_batch.hpp"
-#include "gpu_check.hpp"
 #include "measurement.hpp"
 #include "prediction.hpp"
 
@@ -9,10 +7,11 @@
 #include <nanoserve/bench/time_read.hpp>
 
 #include <fmt/core.h>
+#include <gpu_bench/device_batch.hpp>
+#include <gpu_bench/gpu_check.hpp>
 #include <kernels/ceilings.hpp>
 #include <kernels/clock.hpp>
 #include <kernels/clock_graph.hpp>
-#include <kernels/device.hpp>
 #include <kernels/gather_attention.hpp>
 #include <kernels/general_attention.hpp>
 
@@ -20,6 +19,14 @@
 
 namespace nanoserve::day21 {
 namespace {
+
+using gpu_bench::CellResult;
+using gpu_bench::DeviceBatch;
+using gpu_bench::DeviceBuffer;
+using gpu_bench::GpuCheck;
+using gpu_bench::PoolOrder;
+using gpu_bench::ReadCell;
+using gpu_bench::Stream;
 
 // K and V of so many bytes lie between two reads of the same rows: far more than the L2 holds
 // (60 MB on an H200), so every read is a cold one.
@@ -57,7 +64,7 @@ class RecordedReads {
     }
     [[nodiscard]] GraphReplay load_only_hnd() const {
         return over_layers([this](std::int64_t layer) {
-            nanoserve::load_only_hnd(batch_.hnd_params(layer), nullptr, stream());
+            nanoserve::load_only_hnd(batch_.params_as(PoolOrder::hnd, layer), nullptr, stream());
         });
     }
     [[nodiscard]] GraphReplay read_stream() const {
@@ -107,13 +114,13 @@ ReadTiming per_read(const ReadTiming& replays, std::int64_t num_layers) {
     return ReadTiming(replays.samples_ns(), static_cast<std::size_t>(num_layers));
 }
 
-CellResult empty_result(const Options& options, const Cell& cell) {
+CellResult empty_result(const ReadCell& cell) {
     CellResult result;
     result.cell = cell;
-    result.kv_bytes = cell.model.attention.kv_bytes(cell.num_seqs * cell.seq_len, DType::bf16);
+    result.kv_bytes = cell.shape.kv_bytes(cell.num_seqs * cell.seq_len, cell.dtype);
     const std::int64_t pool_tokens =
-        cell.num_seqs * blocks_needed(cell.seq_len, options.block_size) * options.block_size;
-    const std::int64_t layer_bytes = cell.model.attention.kv_bytes(pool_tokens, DType::bf16);
+        cell.num_seqs * blocks_needed(cell.seq_len, cell.block_size) * cell.block_size;
+    const std::int64_t layer_bytes = cell.shape.kv_bytes(pool_tokens, cell.dtype);
     result.num_layers = layers_for(layer_bytes);
     const std::int64_t memory_bytes = (result.num_layers + 1) * layer_bytes;
     if (memory_bytes > kMaxMemoryBytes) {
@@ -124,18 +131,18 @@ CellResult empty_result(const Options& options, const Cell& cell) {
     return result;
 }
 
-}  // namespace
-
-std::optional<std::string> reason_for_no_measurement() {
-    return reason_for_no_device();
+std::optional<double> to_us(std::optional<double> ns) {
+    return ns ? std::optional(*ns / 1e3) : std::nullopt;
 }
 
-CellResult measure(const Options& options, const Cell& cell) {
-    CellResult result = empty_result(options, cell);
+}  // namespace
+
+CellResult measure(const Options& options, const ReadCell& cell) {
+    CellResult result = empty_result(cell);
     if (!result.skipped.empty()) {
         return result;
     }
-    const DeviceBatch batch(cell, options.block_size, result.num_layers);
+    const DeviceBatch batch(cell, result.num_layers);
     const RecordedReads reads(batch);
     const GraphReplay kernel = reads.kernel();
     const GraphReplay gather = reads.gather();
@@ -145,9 +152,9 @@ CellResult measure(const Options& options, const Cell& cell) {
     double kernel_error = 0.0, gather_error = 0.0;
     const auto check_both = [&] {
         gather_error = check("gather", reads.stream(), gather);
-        const std::vector<Bf16> gathered = check.outputs();
+        const std::vector<std::byte> gathered = check.outputs();
         kernel_error = check("kernel", reads.stream(), kernel);
-        require_same(check.outputs(), gathered);
+        check.require_same("kernel", "gather", gathered);
     };
     if (options.check_only) {
         check_both();
@@ -165,27 +172,31 @@ CellResult measure(const Options& options, const Cell& cell) {
     const ReadTiming load_only_nhd = time_alone(reads.load_only_nhd());
     const ReadTiming load_only_hnd = time_alone(reads.load_only_hnd());
     const ReadTiming read_stream = time_alone(reads.read_stream());
+    ReadComparison comparison;
+    ReadTiming host;
     if (!options.check_only) {
         timing.check = check_both;
-        result.comparison = compare_reads(clock, gather, kernel, timing);
-        result.host = time_as_host(batch, reads, options.num_samples);
+        comparison = compare_reads(clock, gather, kernel, timing);
+        host = time_as_host(batch, reads, options.num_samples);
     }
     //! [time]
 
     const PredictedGpu gpu;
-    const PredictedRead read = {cell.model.attention, cell.num_seqs, cell.seq_len, DType::bf16};
+    const PredictedRead read = {cell.shape, cell.num_seqs, cell.seq_len, cell.dtype};
     const auto per_layer = [&](const ReadTiming& replays) {
         return per_read(replays, result.num_layers);
     };
     result.reads = {
-        {"kernel", "NHD", "candidate", per_layer(result.comparison.candidate),
-         predicted_kernel_us(gpu, read), kernel_error},
-        {"gather", "NHD", "baseline", per_layer(result.comparison.baseline),
+        {"kernel", "NHD", "candidate", per_layer(comparison.candidate),
+         predicted_kernel_us(gpu, read), kernel_error, comparison},
+        {"gather", "NHD", "baseline", per_layer(comparison.baseline),
          predicted_gather_us(gpu, read), gather_error},
-        {"load_only_nhd", "NHD", "alone", load_only_nhd, predicted_load_only_us(gpu, read), {}},
-        {"load_only_hnd", "HND", "alone", load_only_hnd, predicted_load_only_us(gpu, read), {}},
-        {"read_stream", "", "alone", read_stream, predicted_stream_us(gpu, read), {}},
+        {"load_only_nhd", "NHD", "alone", load_only_nhd, predicted_load_only_us(gpu, read)},
+        {"load_only_hnd", "HND", "alone", load_only_hnd, predicted_load_only_us(gpu, read)},
+        {"read_stream", "", "alone", read_stream, predicted_stream_us(gpu, read)},
     };
+    result.facts = {{"kernel.host_best_us", to_us(host.best_ns())},
+                    {"kernel.host_median_us", to_us(host.median_ns())}};
     return result;
 }
 

@@ -5,29 +5,28 @@
 #include "cpu_story.hpp"
 #include "measurement.hpp"
 #include "options.hpp"
-#include "result_files.hpp"
-#include "result_text.hpp"
 #include "warm_up.hpp"
 
 #include <nanoserve/report/file_error.hpp>
 
 #include <fmt/core.h>
+#include <gpu_bench/gpu_facts.hpp>
+#include <gpu_bench/result_text.hpp>
+#include <gpu_bench/results.hpp>
 
 #include <cstdio>
 #include <exception>
 
 using namespace nanoserve;
 using namespace nanoserve::day21;
+using namespace nanoserve::gpu_bench;
 
 namespace {
 
-void print_cell(const Options& options, const CellResult& cell) {
-    if (!cell.skipped.empty()) {
-        fmt::print("\n{}, {} sequences of {} tokens: skipped, {}\n", cell.cell.model.name,
-                   cell.cell.num_seqs, cell.cell.seq_len, cell.skipped);
-    } else {
-        fmt::print("{}{}", format_rows(to_rows(options, "", {&cell, 1})), format_remarks(cell));
-    }
+constexpr const char* kStem = "day-21-kernel";
+
+void print_cell(const CellResult& cell) {
+    fmt::print("{}{}", format_rows(to_rows("", {&cell, 1})), format_remarks(cell));
     std::fflush(stdout);
 }
 
@@ -38,16 +37,16 @@ void measure_all(const Options& options) {
                options.block_size, options.num_samples);
     const bool write = !options.data.empty() && !options.check_only;
     std::vector<CellResult> results;
-    for (const Cell& cell : options.cells()) {
+    for (const ReadCell& cell : options.cells()) {
         results.push_back(measure(options, cell));
-        print_cell(options, results.back());
+        print_cell(results.back());
         if (write) {  // after each cell: a run that is cut short keeps what it has
-            write_files(options, gpu, results);
+            write_files(options.data, kStem, to_pairs(options), gpu, results);
         }
     }
-    fmt::print("{}", format_beside_cpu(recorded_cpu_rows(), to_rows(options, gpu.name, results)));
+    fmt::print("{}", format_beside_cpu(recorded_cpu_rows(), to_rows(gpu.name, results)));
     if (write) {
-        fmt::print("\nwrote {}\n", (options.data / csv_name(gpu.name)).string());
+        fmt::print("\nwrote {}\n", (options.data / csv_name(kStem, gpu.name)).string());
     }
 }
 

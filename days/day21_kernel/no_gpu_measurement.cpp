@@ -4,29 +4,19 @@
 #include "measurement.hpp"
 #include "warm_up.hpp"
 
+#include <gpu_bench/gpu_facts.hpp>
+
 #include <stdexcept>
 
 namespace nanoserve::day21 {
 
-namespace {
-constexpr const char* kReason = "the program was built without CUDA (NANOSERVE_CUDA=ON needs nvcc)";
-}
-
-std::optional<std::string> reason_for_no_measurement() {
-    return kReason;
-}
-
-CellResult measure(const Options&, const Cell&) {
-    throw std::logic_error(kReason);
-}
-
-report::GpuFacts gpu_facts() {
-    throw std::logic_error(kReason);
+gpu_bench::CellResult measure(const Options&, const gpu_bench::ReadCell&) {
+    throw std::logic_error(*gpu_bench::reason_for_no_measurement());
 }
 
 std::vector<float> copy_blocks_on_gpu(const std::vector<float>&, const std::vector<std::int32_t>&,
                                       Launch) {
-    throw std::logic_error(kReason);
+    throw std::logic_error(*gpu_bench::reason_for_no_measurement());
 }
 
 }  // namespace nanoserve::day21

@@ -72,12 +72,15 @@ std::string one_line(std::string message) {
 
 }  // namespace
 
-std::vector<Cell> Options::cells() const {
-    std::vector<Cell> cells;
+std::vector<gpu_bench::ReadCell> Options::cells() const {
+    std::vector<gpu_bench::ReadCell> cells;
     for (const ModelConfig& model : models) {
         for (const std::int64_t batch : num_seqs) {
             for (const std::int64_t seq_len : histories) {
-                cells.push_back({.model = model, .num_seqs = batch, .seq_len = seq_len});
+                cells.push_back({.shape = model.attention,
+                                 .num_seqs = batch,
+                                 .seq_len = seq_len,
+                                 .block_size = block_size});
             }
         }
     }

@@ -5,6 +5,8 @@
 
 #include <nanoserve/model/model_config.hpp>
 
+#include <gpu_bench/read_cell.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -22,13 +24,6 @@ enum ExitStatus : int {
     kFilesFailed = 3,  ///< the CSV or the sidecar could not be read or written
 };
 
-/// One point of the sweep: equal histories of seq_len tokens.
-struct Cell {
-    ModelConfig model;
-    std::int64_t num_seqs = 0;
-    std::int64_t seq_len = 0;
-};
-
 struct Options {
     std::vector<ModelConfig> models = {llama_3_2_1b(), llama_3_8b()};
     std::vector<std::int64_t> num_seqs = {1, 8, 64};
@@ -41,7 +36,7 @@ struct Options {
     std::filesystem::path data;
 
     /// All points of the sweep, in the order in which they are measured.
-    [[nodiscard]] std::vector<Cell> cells() const;
+    [[nodiscard]] std::vector<gpu_bench::ReadCell> cells() const;
 };
 
 /// Why the program has nothing to do: --help was asked for (status kFine), or a flag is wrong.

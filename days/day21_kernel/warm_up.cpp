@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "warm_up.hpp"
 
-#include "measurement.hpp"
-
 #include <fmt/core.h>
+#include <gpu_bench/gpu_facts.hpp>
 
 #include <numeric>
 #include <stdexcept>
@@ -57,7 +56,7 @@ std::string tell_warm_up() {
     const std::vector<float> out = copy_blocks_on_cpu(pool, table, launch);
     std::string text =
         fmt::format("table  {} {} {}\n\n{}\n", table[0], table[1], table[2], trace(out, launch));
-    if (const auto reason = reason_for_no_measurement()) {
+    if (const auto reason = gpu_bench::reason_for_no_measurement()) {
         return text + fmt::format("on the CPU, thread after thread; not on a GPU: {}\n", *reason);
     }
     if (copy_blocks_on_gpu(pool, table, launch) != out) {

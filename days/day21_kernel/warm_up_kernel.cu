@@ -4,14 +4,18 @@
 // Data     pool [num_blocks, block_stride], out [logical blocks, block_stride] fp32; table int32
 // Work     one thread block for each logical block, one thread for each of its elements
 // Traffic  each element of a used block is loaded once and stored once
-#include "device_memory.hpp"
 #include "warm_up.hpp"
 
+#include <gpu_bench/device_memory.hpp>
 #include <kernels/cuda_error.hpp>
 
 #include <span>
 
 namespace nanoserve::day21 {
+using gpu_bench::copy_to_host;
+using gpu_bench::DeviceBuffer;
+using gpu_bench::to_device;
+
 namespace {
 
 //! [kernel]

@@ -37,8 +37,7 @@ void measure_all(const DecodeDay& day, const DecodeOptions& options) {
         }
     }
     if (write) {
-        fmt::print("\nwrote {}\n",
-                   (options.data / csv_name(options.set.stem, gpu.name)).string());
+        fmt::print("\nwrote {}\n", (options.data / csv_name(options.set.stem, gpu.name)).string());
     }
 }
 
@@ -53,8 +52,8 @@ void print_record(const std::filesystem::path& csv) {
 void tell_without_gpu(const DecodeDay& day, const DecodeOptions& options) {
     fmt::print("No GPU is measured: {}.\n", *reason_for_no_measurement());
     day.story();
-    const auto csv = std::filesystem::path(NANOSERVE_ROOT) / "data" /
-                     csv_name(options.set.stem, "NVIDIA H200");
+    const auto csv =
+        std::filesystem::path(NANOSERVE_ROOT) / "data" / csv_name(options.set.stem, "NVIDIA H200");
     if (std::filesystem::exists(csv)) {
         print_record(csv);
         return;
@@ -68,7 +67,7 @@ void tell_without_gpu(const DecodeDay& day, const DecodeOptions& options) {
 }
 
 ReadResult foretold_ceiling(const char* read, const char* layout, double predicted_us) {
-    return {read, layout, "alone", {}, predicted_us, {}, {}};
+    return {read, layout, "alone", {}, predicted_us};
 }
 
 }  // namespace
@@ -82,14 +81,10 @@ CellResult foretell(const DecodeDay& day, const ReadCell& cell) {
                                 std::string(to_string(cell.order)),
                                 read.name == day.baseline ? "baseline" : "candidate",
                                 {},
-                                read.predicted_us(cell),
-                                {},
-                                {}});
+                                read.predicted_us(cell)});
     }
-    result.reads.push_back(
-        foretold_ceiling("load_only_nhd", "NHD", predicted_load_only_us(cell)));
-    result.reads.push_back(
-        foretold_ceiling("load_only_hnd", "HND", predicted_load_only_us(cell)));
+    result.reads.push_back(foretold_ceiling("load_only_nhd", "NHD", predicted_load_only_us(cell)));
+    result.reads.push_back(foretold_ceiling("load_only_hnd", "HND", predicted_load_only_us(cell)));
     result.reads.push_back(foretold_ceiling("read_stream", "", predicted_stream_us(cell)));
     return result;
 }

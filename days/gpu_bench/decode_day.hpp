@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-// The common program of the days whose read is a decode kernel. A day says what it reads, where, and
-// what it foretells; the program checks, times, writes and prints.
+// The common program of the days whose read is a decode kernel. A day says what it reads, where,
+// and what it foretells; the program checks, times, writes and prints.
 #pragma once
 
 #include "read_cell.hpp"
 
 #include <nanoserve/attention/paged_attention_params.hpp>
+
+#include <kernels/workspace.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -23,7 +25,7 @@ using GpuStream = CUstream_st*;
 
 /// One read of a day.
 struct DecodeRead {
-    std::string name;                                    ///< as in the column `read`
+    std::string name;                                     ///< as in the column `read`
     std::function<double(const ReadCell&)> predicted_us;  ///< for one read, before any measurement
 };
 
@@ -44,24 +46,20 @@ struct DecodeDay {
     std::function<void()> story;    ///< what the day shows where there is no GPU
 };
 
-/// Runs a day's program. On a GPU, cell by cell: the outputs of all reads against the float64 oracle
-/// and against general_attention; all reads and the ceilings load_only_nhd, load_only_hnd and
-/// read_stream by replayed CUDA graphs, a sample of each in turn; the table; and with --data the CSV
-/// and its sidecar. Without a GPU: the day's story and the record in data/, or what is foretold.
+/// Runs a day's program. On a GPU, cell by cell: the outputs of all reads against the float64
+/// oracle and against general_attention; all reads and the ceilings load_only_nhd, load_only_hnd
+/// and read_stream by replayed CUDA graphs, a sample of each in turn; the table; and with --data
+/// the CSV and its sidecar. Without a GPU: the day's story and the record in data/, or what is
+/// foretold.
 /// @return the exit status
 int run_decode_day(const DecodeDay& day, int argc, const char* const* argv);
-
-/// Device memory that a read may write to.
-struct Workspace {
-    void* data = nullptr;
-    std::size_t num_bytes = 0;
-};
 
 /// How the read of that name is launched, all pointers being the device's.
 struct DecodeLaunch {
     std::string read;
     std::function<void(const PagedAttentionParams&, const Workspace&, GpuStream)> launch;
-    /// Bytes that launch() needs, aligned as cudaMalloc does; empty: none.
+    /// Bytes of device memory that launch() needs, zeros before its first call; empty: none. A
+    /// workspace is this read's alone, and its calls run one after the other.
     std::function<std::size_t(const PagedAttentionParams&)> workspace_bytes = {};
     /// Why the read doesn't take these sizes; it is then left out of the cell. Empty: it takes all.
     std::function<std::optional<std::string>(const PagedAttentionParams&)> reason_not_to = {};

@@ -12,11 +12,12 @@
 #include <kernels/ceilings.hpp>
 #include <kernels/clock.hpp>
 #include <kernels/clock_graph.hpp>
+#include <kernels/cuda_error.hpp>
 #include <kernels/general_attention.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
+#include <functional>
 #include <span>
 
 namespace nanoserve::gpu_bench {
@@ -51,9 +52,8 @@ class RecordedReads {
 
     // The replays borrow the launch and its workspace, which lives as long as this.
     [[nodiscard]] GraphReplay record(const DecodeLaunch& launch) {
-        workspaces_.emplace_back(
-            launch.workspace_bytes ? launch.workspace_bytes(batch_.params(0)) : 0);
-        const Workspace workspace = {workspaces_.back().data(), workspaces_.back().num_bytes()};
+        const Workspace workspace =
+            add_workspace(launch.workspace_bytes ? launch.workspace_bytes(batch_.params(0)) : 0);
         return record(
             [&](std::int64_t layer) { launch.launch(batch_.params(layer), workspace, stream()); },
             rotation_.num_reads);
@@ -94,6 +94,15 @@ class RecordedReads {
     [[nodiscard]] cudaStream_t stream() const { return stream_.get(); }
 
   private:
+    [[nodiscard]] Workspace add_workspace(std::size_t num_bytes) {
+        if (num_bytes == 0) {
+            return {};
+        }
+        workspaces_.emplace_back(num_bytes);
+        NANOSERVE_CUDA_TRY(cudaMemset(workspaces_.back().data(), 0, num_bytes));
+        return {workspaces_.back().data(), num_bytes};
+    }
+
     DeviceBatch batch_;
     Rotation rotation_;
     Stream stream_;

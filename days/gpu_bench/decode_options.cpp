@@ -94,7 +94,8 @@ std::variant<DecodeOptions, Refusal> parse_decode_options(const DecodeDay& day, 
     CLI::App app{day.about, day.program};
     app.footer(kExitStatuses);
     try {
-        Flags flags{.options = {}, .set = day.sets.front().name};
+        Flags flags;
+        flags.set = day.sets.front().name;
         add_flags(app, day, flags);
         app.parse(argc, argv);
         return understand(day, std::move(flags));

@@ -9,8 +9,7 @@ namespace nanoserve::gpu_bench {
 namespace {
 
 double bytes_to_load(const ReadCell& cell) {
-    return static_cast<double>(
-        cell.shape.kv_bytes(cell.num_seqs * mean_seq_len(cell), cell.dtype));
+    return static_cast<double>(kv_bytes(cell, make_tables(cell)));
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ std::vector<std::int32_t> draw_lengths(const ReadCell& cell, Random& random) {
                                       static_cast<std::int32_t>(cell.seq_len));
     if (cell.pattern == Pattern::ragged) {
         for (std::int32_t& length : lengths) {
-            length = static_cast<std::int32_t>(
-                1 + static_cast<std::int64_t>(random()) % (2 * cell.seq_len - 1));
+            length = static_cast<std::int32_t>(1 + static_cast<std::int64_t>(random()) %
+                                                       (2 * cell.seq_len - 1));
         }
     } else if (cell.pattern == Pattern::skewed) {
         lengths[lengths.size() / 3] = static_cast<std::int32_t>(cell.longest);
@@ -74,6 +74,27 @@ std::string label_of(const ReadCell& cell) {
                      to_string(cell.pattern), ' ', to_string(cell.order), ' ', cell.block_size);
 }
 
+std::vector<ReadCell> peer_cells(const AttentionShape& shape) {
+    struct Batch {
+        std::int64_t num_seqs, longest;
+    };
+    std::vector<ReadCell> cells;
+    for (const Batch batch :
+         {Batch{1, 131072}, Batch{8, 65536}, Batch{64, 16384}, Batch{256, 16384}}) {
+        for (const std::int64_t seq_len : {16, 256, 1024, 4096, 16384, 65536, 131072}) {
+            if (seq_len > batch.longest) {
+                break;
+            }
+            cells.push_back({.shape = shape, .num_seqs = batch.num_seqs, .seq_len = seq_len});
+            if (batch.num_seqs >= 64 && (seq_len == 1024 || seq_len == 4096)) {
+                cells.push_back(cells.back());
+                cells.back().pattern = Pattern::ragged;
+            }
+        }
+    }
+    return cells;
+}
+
 BlockTables make_tables(const ReadCell& cell) {
     require_possible(cell);
     Random random(static_cast<std::uint32_t>(cell.num_seqs * 131 + cell.seq_len));
@@ -81,8 +102,7 @@ BlockTables make_tables(const ReadCell& cell) {
     tables.seq_lens = draw_lengths(cell, random);
     tables.max_blocks_per_seq =
         blocks_needed(*std::ranges::max_element(tables.seq_lens), cell.block_size);
-    std::vector<BlockId> ids(
-        static_cast<std::size_t>(num_used_blocks(tables, cell.block_size)));
+    std::vector<BlockId> ids(static_cast<std::size_t>(num_used_blocks(tables, cell.block_size)));
     std::iota(ids.begin(), ids.end(), 0);
     std::shuffle(ids.begin(), ids.end(), random);
 
@@ -145,7 +165,8 @@ Rotation rotation_of(std::int64_t kv_bytes) {
 
 std::vector<std::int64_t> seqs_to_check(const std::vector<std::int32_t>& seq_lens,
                                         std::int64_t max_tokens) {
-    const auto [shortest, longest] = std::ranges::minmax_element(seq_lens);
+    const auto longest = std::ranges::max_element(seq_lens);
+    const auto shortest = std::ranges::min_element(seq_lens);
     std::set<std::int64_t> seqs = {longest - seq_lens.begin(), shortest - seq_lens.begin()};
     const std::int64_t left = max_tokens - *longest - *shortest;
     const auto num_seqs = std::ssize(seq_lens);

@@ -35,9 +35,9 @@ enum class PoolOrder : std::uint8_t {
 
 /// What is read: a batch of decode queries over one layer.
 struct ReadCell {
-    AttentionShape shape;          ///< heads and head_dim
-    std::int64_t num_seqs = 0;     ///< sequences in the batch
-    std::int64_t seq_len = 0;      ///< tokens of each history; see Pattern
+    AttentionShape shape;       ///< heads and head_dim
+    std::int64_t num_seqs = 0;  ///< sequences in the batch
+    std::int64_t seq_len = 0;   ///< tokens of each history; see Pattern
     Pattern pattern = Pattern::uniform;
     std::int64_t longest = 65536;  ///< tokens of the long history of a skewed batch
     DType dtype = DType::bf16;     ///< of the pools
@@ -53,6 +53,10 @@ struct ReadCell {
 
 /// "32/8/64 bf16 64x1024 ragged NHD 16": what `--cells` looks at.
 [[nodiscard]] std::string label_of(const ReadCell& cell);
+
+/// The bf16 cells of data/peers/h200-peers.csv for one shape: batches of 1, 8, 64 and 256, uniform
+/// and ragged.
+[[nodiscard]] std::vector<ReadCell> peer_cells(const AttentionShape& shape);
 
 /// Lengths and tables, the same in every run. A pool holds exactly the blocks of the batch; which
 /// sequence one belongs to, and where in it, is shuffled. max_blocks_per_seq is what the longest

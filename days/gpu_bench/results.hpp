@@ -27,20 +27,20 @@ struct ReadResult {
     std::string role;           ///< "candidate", "baseline" or "alone"
     ReadTiming timing;          ///< event clock; a sample is one replay of many reads
     double predicted_us = 0.0;  ///< for one read, foretold by the day's prediction.hpp
-    std::optional<double> relative_error;      ///< against the float64 oracle
-    std::optional<ReadComparison> comparison;  ///< of a candidate with the baseline
+    std::optional<double> relative_error = {};      ///< against the float64 oracle
+    std::optional<ReadComparison> comparison = {};  ///< of a candidate with the baseline
 };
 
 /// All reads on one cell.
 struct CellResult {
     ReadCell cell;
-    std::string skipped;                ///< why nothing was measured; empty when something was
+    std::string skipped = {};           ///< why nothing was measured; empty when something was
     std::int64_t kv_bytes = 0;          ///< that one read has to load
     std::int64_t num_layers = 0;        ///< different pools that a replay goes through
     std::int64_t num_checked_seqs = 0;  ///< compared with the oracle; all with another read
-    std::vector<ReadResult> reads;
+    std::vector<ReadResult> reads = {};
     /// More numbers for the sidecar, by name.
-    std::vector<std::pair<std::string, std::optional<double>>> facts;
+    std::vector<std::pair<std::string, std::optional<double>>> facts = {};
 };
 
 /// Names and values of options, for the sidecar.

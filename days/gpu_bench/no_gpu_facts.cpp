@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 // The GPU in a build without CUDA: there is none.
-#include "decode_measurement.hpp"
 #include "gpu_facts.hpp"
 
 #include <stdexcept>
@@ -13,10 +12,6 @@ std::optional<std::string> reason_for_no_measurement() {
 }
 
 report::GpuFacts gpu_facts() {
-    throw std::logic_error(*reason_for_no_measurement());
-}
-
-CellResult measure(const DecodeDay&, const DecodeOptions&, const ReadCell&) {
     throw std::logic_error(*reason_for_no_measurement());
 }
 
