@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include "story.hpp"
+
+#include "prediction.hpp"
+
+#include <fmt/core.h>
+
+namespace nanoserve::day26 {
+
+void tell_plans() {
+    constexpr AttentionShape kShape = {32, 8, 128};
+    fmt::print(
+        "\nOne launch each, cut up by sizes alone, for {}/{}/{} on {} SMs:\n{:>9} {:>7} {:>13} "
+        "{:>14} {:>17} {:>14}\n",
+        kShape.num_q_heads, kShape.num_kv_heads, kShape.head_dim, KnownGpu{}.num_sms, "sequences",
+        "tokens", "thread blocks", "KV heads each", "of a cluster", "warps each");
+    for (const ReadCell& cell : gpu_bench::peer_cells(kShape)) {
+        if (cell.pattern == gpu_bench::Pattern::uniform) {
+            const DecodePlan plan = plan_of(sizes_of(cell));
+            fmt::print("{:>9} {:>7} {:>13} {:>14} {:>17} {:>14}\n", cell.num_seqs, cell.seq_len,
+                       thread_blocks_of(cell, plan), plan.heads_per_block, plan.num_splits,
+                       plan.num_warps);
+        }
+    }
+}
+
+}  // namespace nanoserve::day26
