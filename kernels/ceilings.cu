@@ -1,29 +1,33 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 // load_only: load all K and V rows of a batch through its block tables, and nothing else.
-// Data     K and V pools with the strides of their KVLayout, rows of 64 to 512 bytes
+// Data     K and V pools with the strides of their KVLayout, rows of 16 to 2048 bytes
 //          block_tables [num_seqs, max_blocks_per_seq] int32, seq_lens [num_seqs] int32
 //          checksum [1] uint32
-// Work     grid (num_splits, num_seqs): a thread block owns one stretch of one history, all KV
-// heads
-//          of it. A warp loads one KV head of a tile of tokens, neighbouring warps the neighbouring
-//          heads of the same tile: with NHD they share DRAM pages and, for short rows, cache lines.
+// Work     grid (num_splits, num_seqs): the warps of a sequence take its items in turn. An item is
+// a
+//          tile of tokens of one KV head; neighbouring warps have neighbouring heads of the same
+//          tile: with NHD they share DRAM pages and, for short rows, cache lines. Which items a
+//          warp has does not depend on the length, so that it asks for length and table at once.
 // Traffic  the KV bytes once. A thread has 8 loads of 16 bytes in flight (4 of K, 4 of V), an SM
 // has
 //          4 thread blocks of 256 threads: 128 KB in flight. Little's law asks for 4.4 TB/s * 1 us
 //          / 132 SMs = 33 KB at least; an H200 is fastest from 128 KB on.
-// Steps    stretch_of -> sum_tile, tile by tile -> add_to_checksum.
-// Edges    an empty history and an absent block load nothing.  Tests:
-// tests/kernels/ceilings_test.cpp read_stream: the same loads over one contiguous buffer, to see
-// what the tables cost.
+// Steps    item by item: ask for its words -> look up the blocks of the next -> sum; then
+//          add_to_checksum.
+// Edges    an empty history and an absent block load nothing. No division in the loop.
+// Tests    tests/kernels/ceilings_test.cpp, tests/kernels/divider_test.cpp
+// read_stream: the same loads over one contiguous buffer, to see what the tables cost.
 #include <nanoserve/model/require.hpp>
 
 #include <kernels/ceilings.hpp>
 #include <kernels/cuda_error.hpp>
+#include <kernels/general/divider.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
+#include <kernels/decode/ptx.cuh>
+#include <limits>
 
 namespace nanoserve {
 namespace {
@@ -33,7 +37,7 @@ constexpr int kWordBytes = sizeof(uint4);  // a word is what one lane loads at o
 constexpr int kBlocksPerSm = 4;            // resident; 64 registers for each thread
 
 struct CeilingConfig {
-    static constexpr int num_threads = 256;
+    static constexpr int num_threads = 256;  // at most
     static constexpr int num_warps = num_threads / kWarpSize;
     static constexpr int loads_in_flight = 8;  // of one thread
     // Rounds of thread blocks: later ones even out what earlier ones finished at different times.
@@ -42,106 +46,106 @@ struct CeilingConfig {
                   "128 KB in flight on each SM");
 };
 
-// A tile is what one warp loads at once: tile_tokens rows of K and as many of V.
-template <int kWordsPerRow>
-struct LoadOnlyConfig : CeilingConfig {
-    static_assert(kWarpSize % kWordsPerRow == 0, "a warp loads whole rows");
-    static constexpr int num_steps = loads_in_flight / 2;             // half K, half V
-    static constexpr int tokens_per_step = kWarpSize / kWordsPerRow;  // rows in one warp load
-    static constexpr int tile_tokens = num_steps * tokens_per_step;
-};
+// A tile is what one warp loads at once: as many whole rows of K as its words hold, and as many of
+// V.
+constexpr int kNumSteps = CeilingConfig::loads_in_flight / 2;  // half K, half V
+constexpr int kTileWords = kNumSteps * kWarpSize;              // of K
 
-// The pools as words of 16 bytes.
-struct WordView {
-    const uint4* k;             // [num_blocks, block_size, num_kv_heads, words_per_row], any order
-    const uint4* v;             // the same strides
-    std::int64_t block_stride;  // words
-    std::int64_t token_stride;  // words
-    std::int64_t head_stride;   // words
-    int num_blocks;
-    int block_size;   // tokens
-    int block_shift;  // its logarithm if it is a power of two, else -1
-    int num_kv_heads;
-
-    // Logical block of a token. A division takes longer than all else that a lane does for a row.
-    __device__ int block_of(int token) const {
-        return block_shift >= 0 ? token >> block_shift : token / block_size;
-    }
-};
-
-struct BatchView {
+struct LoadOnlyArgs {
+    const char* k_cache;
+    const char* v_cache;
     const BlockId* block_tables;   // [num_seqs, max_blocks_per_seq]
     const std::int32_t* seq_lens;  // [num_seqs]
     std::int64_t max_blocks_per_seq;
+    std::uint32_t block_bytes;  // from one KV block to the next
+    std::uint32_t token_bytes;  // from one token of a block to the next
+    std::uint32_t head_bytes;   // from one KV head to the next
+    std::uint32_t num_blocks;
+    std::uint32_t block_size;  // tokens
+    std::uint32_t num_kv_heads;
+    std::uint32_t max_seq_len;  // tokens that a table row has room for
+    std::uint32_t words_per_row;
+    std::uint32_t tile_tokens;  // kTileWords / words_per_row
+    Divider by_block_size, by_heads, by_words, by_tile_tokens;
 };
 
-struct Stretch {
-    int begin;  // tokens [begin, end)
-    int end;
-};
+// The part of each tile that this lane loads: a word of one row in each step. Lanes behind the last
+// whole row have a token that no sequence has.
+struct LaneRows {
+    std::uint32_t token[kNumSteps];  // of the tile
+    std::uint32_t bytes[kNumSteps];  // in the row
 
-// The tokens of split blockIdx.x: whole tiles, as equal as they can be.
-__device__ Stretch stretch_of(const BatchView& batch, int block_size, int tile_tokens) {
-    const std::int64_t room = batch.max_blocks_per_seq * block_size;
-    const auto seq_len =
-        static_cast<int>(min(static_cast<std::int64_t>(batch.seq_lens[blockIdx.y]), room));
-    const int num_splits = static_cast<int>(gridDim.x);
-    const int num_tiles = (max(seq_len, 0) + tile_tokens - 1) / tile_tokens;
-    const int tiles_per_split = (num_tiles + num_splits - 1) / num_splits;
-    const std::int64_t begin = std::int64_t{blockIdx.x} * tiles_per_split * tile_tokens;
-    const std::int64_t end = begin + std::int64_t{tiles_per_split} * tile_tokens;
-    return {static_cast<int>(min(begin, std::int64_t{seq_len})),
-            static_cast<int>(min(end, std::int64_t{seq_len}))};
-}
+    __device__ explicit LaneRows(const LoadOnlyArgs& args) {
+        constexpr std::uint32_t kNoToken = 1u << 30;
+#pragma unroll
+        for (int step = 0; step < kNumSteps; ++step) {
+            const std::uint32_t word = step * kWarpSize + threadIdx.x % kWarpSize;
+            const std::uint32_t row = args.by_words.quotient(word);
+            token[step] = row < args.tile_tokens ? row : kNoToken;
+            bytes[step] = (word - row * args.words_per_row) * kWordBytes;
+            ptx::keep(token[step]);
+            ptx::keep(bytes[step]);
+        }
+    }
+};
 
 __device__ std::uint32_t sum_of(uint4 word) {
     return word.x + word.y + word.z + word.w;
 }
 
-// Words from the start of a pool to this lane's word of a token's row; kAbsent when there is none.
-constexpr std::int64_t kAbsent = -1;
+// What a warp loads before it goes on: a tile of one KV head. This is what can be known of it
+// before its blocks are.
+struct Item {
+    std::uint32_t token[kNumSteps];  // of the sequence
+    std::uint32_t bytes[kNumSteps];  // from the start of the block to this lane's word
+    BlockId ids[kNumSteps];          // on their way; nothing behind the table's end is read
 
-template <int kWordsPerRow>
-__device__ std::int64_t word_offset(const WordView& pools, const BlockId* block_table, int head,
-                                    int token, int end) {
-    const int block = pools.block_of(token);
-    const int block_id = token < end ? block_table[block] : -1;
-    if (static_cast<unsigned>(block_id) >= static_cast<unsigned>(pools.num_blocks)) {
-        return kAbsent;
+    __device__ Item(const LoadOnlyArgs& args, const BlockId* block_table, std::uint32_t index,
+                    const LaneRows& lane) {
+        const std::uint32_t tile = args.by_heads.quotient(index);
+        const std::uint32_t head = index - tile * args.num_kv_heads;
+#pragma unroll
+        for (int step = 0; step < kNumSteps; ++step) {
+            token[step] = tile * args.tile_tokens + lane.token[step];
+            const std::uint32_t block = args.by_block_size.quotient(token[step]);
+            ids[step] = token[step] < args.max_seq_len ? __ldg(block_table + block) : -1;
+            bytes[step] = (token[step] - block * args.block_size) * args.token_bytes +
+                          head * args.head_bytes + lane.bytes[step];
+            ptx::keep(bytes[step]);
+        }
     }
-    return std::int64_t{block_id} * pools.block_stride +
-           (token - block * pools.block_size) * pools.token_stride + head * pools.head_stride +
-           threadIdx.x % kWordsPerRow;
-}
+};
 
-// This lane's part of the sum over the K and V rows of one KV head, tokens [begin, end) of a tile.
-// All loads are asked for before the first is used.
-template <int kWordsPerRow>
-__device__ std::uint32_t sum_tile(const WordView& pools, const BlockId* block_table, int head,
-                                  int begin, int end) {
-    using Config = LoadOnlyConfig<kWordsPerRow>;
-    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-    std::int64_t offsets[Config::num_steps];
+// This lane's words of an item, on their way.
+struct Words {
+    uint4 k[kNumSteps];  // one word of one row of each step
+    uint4 v[kNumSteps];
+
+    __device__ Words(const LoadOnlyArgs& args, const Item& item, std::uint32_t seq_len) {
 #pragma unroll
-    for (int step = 0; step < Config::num_steps; ++step) {
-        const int token = begin + step * Config::tokens_per_step + lane / kWordsPerRow;
-        offsets[step] = word_offset<kWordsPerRow>(pools, block_table, head, token, end);
+        for (int step = 0; step < kNumSteps; ++step) {
+            const auto id = static_cast<std::uint32_t>(item.ids[step]);
+            const bool absent = item.token[step] >= seq_len || id >= args.num_blocks;
+            const std::uint64_t at = std::uint64_t{id} * args.block_bytes + item.bytes[step];
+            k[step] = absent ? make_uint4(0, 0, 0, 0) : load(args.k_cache + at);
+            v[step] = absent ? make_uint4(0, 0, 0, 0) : load(args.v_cache + at);
+        }
     }
-    uint4 k_words[Config::num_steps];  // one word of one row of each step
-    uint4 v_words[Config::num_steps];
+
+    [[nodiscard]] __device__ std::uint32_t sum() const {
+        std::uint32_t sum = 0;
 #pragma unroll
-    for (int step = 0; step < Config::num_steps; ++step) {
-        const bool absent = offsets[step] == kAbsent;
-        k_words[step] = absent ? make_uint4(0, 0, 0, 0) : __ldg(pools.k + offsets[step]);
-        v_words[step] = absent ? make_uint4(0, 0, 0, 0) : __ldg(pools.v + offsets[step]);
+        for (int step = 0; step < kNumSteps; ++step) {
+            sum += sum_of(k[step]) + sum_of(v[step]);
+        }
+        return sum;
     }
-    std::uint32_t sum = 0;
-#pragma unroll
-    for (int step = 0; step < Config::num_steps; ++step) {
-        sum += sum_of(k_words[step]) + sum_of(v_words[step]);
+
+  private:
+    static __device__ uint4 load(const char* from) {
+        return __ldg(reinterpret_cast<const uint4*>(from));
     }
-    return sum;
-}
+};
 
 // One addition for each thread block: integers, so that the order doesn't matter.
 __device__ void add_to_checksum(std::uint32_t sum, std::uint32_t* checksum) {
@@ -157,32 +161,34 @@ __device__ void add_to_checksum(std::uint32_t sum, std::uint32_t* checksum) {
     __syncthreads();  // all writes to s_sums visible
     if (threadIdx.x == 0) {
         std::uint32_t block_sum = 0;
-        for (const std::uint32_t each : s_sums) {
-            block_sum += each;
+        for (unsigned warp = 0; warp < blockDim.x / kWarpSize; ++warp) {
+            block_sum += s_sums[warp];
         }
         atomicAdd(checksum, block_sum);
     }
 }
 
-// blockIdx = (split, sequence); warps take the tiles of the stretch in turn, heads fastest.
-template <int kWordsPerRow>
+// blockIdx = (split, sequence); all warps of a sequence take its items in turn.
 __global__ void __launch_bounds__(CeilingConfig::num_threads, kBlocksPerSm)
-    load_only(WordView pools, BatchView batch, std::uint32_t* checksum) {
-    using Config = LoadOnlyConfig<kWordsPerRow>;
-    const BlockId* block_table = batch.block_tables + blockIdx.y * batch.max_blocks_per_seq;
-    const Stretch stretch = stretch_of(batch, pools.block_size, Config::tile_tokens);
-    if (stretch.begin == stretch.end) {
-        return;  // the same for the whole thread block
-    }
-    const int num_tiles =
-        (stretch.end - stretch.begin + Config::tile_tokens - 1) / Config::tile_tokens;
-    const int num_items = num_tiles * pools.num_kv_heads;
+    load_only(const __grid_constant__ LoadOnlyArgs args, std::uint32_t* checksum) {
+    const std::uint32_t num_warps = gridDim.x * (blockDim.x / kWarpSize);
+    std::uint32_t index = blockIdx.x * (blockDim.x / kWarpSize) + threadIdx.x / kWarpSize;
+    const BlockId* block_table = args.block_tables + blockIdx.y * args.max_blocks_per_seq;
+    ptx::keep(block_table);
+    const int given_length = __ldg(args.seq_lens + blockIdx.y);
+    const LaneRows lane(args);
+    Item item(args, block_table, index, lane);
+
+    const std::uint32_t seq_len =
+        min(static_cast<std::uint32_t>(max(given_length, 0)), args.max_seq_len);
+    const std::uint32_t num_items =
+        args.by_tile_tokens.quotient(seq_len + args.tile_tokens - 1) * args.num_kv_heads;
     std::uint32_t sum = 0;
-    for (int item = static_cast<int>(threadIdx.x) / kWarpSize; item < num_items;
-         item += Config::num_warps) {
-        const int begin = stretch.begin + item / pools.num_kv_heads * Config::tile_tokens;
-        sum += sum_tile<kWordsPerRow>(pools, block_table, item % pools.num_kv_heads, begin,
-                                      stretch.end);
+    while (index < num_items) {
+        const Words words(args, item, seq_len);
+        index += num_warps;
+        item = Item(args, block_table, index, lane);  // while the words are on their way
+        sum += words.sum();
     }
     add_to_checksum(sum, checksum);
 }
@@ -212,17 +218,16 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }
 
-// Thread blocks that keep all SMs of the current device busy for num_rounds rounds.
-std::int64_t wanted_thread_blocks() {
+int num_sms_of_current_device() {
     int device = 0, num_sms = 0;
     NANOSERVE_CUDA_TRY(cudaGetDevice(&device));
     NANOSERVE_CUDA_TRY(cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device));
-    return std::int64_t{num_sms} * kBlocksPerSm * CeilingConfig::num_rounds;
+    return num_sms;
 }
 
-int shift_of(std::int32_t block_size) {
-    const auto size = static_cast<std::uint32_t>(block_size);
-    return std::has_single_bit(size) ? std::countr_zero(size) : -1;
+// Thread blocks that keep so many SMs busy for num_rounds rounds.
+std::int64_t wanted_thread_blocks(int num_sms) {
+    return std::int64_t{num_sms} * kBlocksPerSm * CeilingConfig::num_rounds;
 }
 
 bool is_word_aligned(const void* pointer) {
@@ -234,66 +239,78 @@ void require_words(const PagedAttentionParams& p) {
     const std::int64_t element_bytes = bytes_of(layout.dtype);
     require(is_word_aligned(p.kv.k_cache) && is_word_aligned(p.kv.v_cache),
             "k_cache and v_cache must be multiples of ", kWordBytes, " bytes");
-    for (const auto& [name, stride] : {std::pair{"block_stride", layout.block_stride},
-                                       std::pair{"token_stride", layout.token_stride},
-                                       std::pair{"head_stride", layout.head_stride}}) {
-        require(stride * element_bytes % kWordBytes == 0, name, " is ", stride * element_bytes,
+    for (const auto& [name, elements] : {std::pair{"block_stride", layout.block_stride},
+                                         std::pair{"token_stride", layout.token_stride},
+                                         std::pair{"head_stride", layout.head_stride},
+                                         std::pair{"a row", std::int64_t{layout.head_dim}}}) {
+        require(elements * element_bytes % kWordBytes == 0, name, " is ", elements * element_bytes,
                 " bytes; it must be a multiple of ", kWordBytes);
     }
+    const std::int64_t row_bytes = layout.head_dim * element_bytes;
+    require(row_bytes <= kTileWords * kWordBytes, "a row is ", row_bytes,
+            " bytes; load_only takes ", kTileWords * kWordBytes);
+    constexpr std::int64_t kMaxBlockBytes = std::numeric_limits<std::uint32_t>::max();
+    require(layout.block_stride * element_bytes <= kMaxBlockBytes, "block_stride is ",
+            layout.block_stride * element_bytes, " bytes; load_only takes ", kMaxBlockBytes);
 }
 
-template <int kWordsPerRow>
-void launch_load_only(const PagedAttentionParams& p, std::uint32_t* checksum, cudaStream_t stream) {
-    using Config = LoadOnlyConfig<kWordsPerRow>;
+LoadOnlyArgs make_args(const PagedAttentionParams& p) {
     const KVLayout& layout = p.kv.layout;
-    const std::int64_t elements_per_word = kWordBytes / bytes_of(layout.dtype);
-    const WordView pools = {.k = static_cast<const uint4*>(p.kv.k_cache),
-                            .v = static_cast<const uint4*>(p.kv.v_cache),
-                            .block_stride = layout.block_stride / elements_per_word,
-                            .token_stride = layout.token_stride / elements_per_word,
-                            .head_stride = layout.head_stride / elements_per_word,
-                            .num_blocks = layout.num_blocks,
-                            .block_size = layout.block_size,
-                            .block_shift = shift_of(layout.block_size),
-                            .num_kv_heads = layout.num_kv_heads};
-    const BatchView batch = {p.block_tables, p.seq_lens, p.max_blocks_per_seq};
-
-    // As many splits as fill the GPU, but no thread block without a tile for each of its warps.
-    const std::int64_t tiles =
-        divide_up(p.max_blocks_per_seq * layout.block_size, Config::tile_tokens);
-    const std::int64_t useful = divide_up(tiles * layout.num_kv_heads, Config::num_warps);
-    const std::int64_t filling = divide_up(wanted_thread_blocks(), p.num_seqs);
-    const std::int64_t num_splits =
-        std::clamp<std::int64_t>(filling, 1, std::max<std::int64_t>(useful, 1));
-    const dim3 grid(static_cast<unsigned>(num_splits), static_cast<unsigned>(p.num_seqs));
-    load_only<kWordsPerRow><<<grid, Config::num_threads, 0, stream>>>(pools, batch, checksum);
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
+    const auto bytes = [&](std::int64_t elements) {
+        return static_cast<std::uint32_t>(elements * bytes_of(layout.dtype));
+    };
+    const std::uint32_t words_per_row = bytes(layout.head_dim) / kWordBytes;
+    const std::uint32_t tile_tokens = kTileWords / words_per_row;
+    const auto block_size = static_cast<std::uint32_t>(layout.block_size);
+    const auto num_kv_heads = static_cast<std::uint32_t>(layout.num_kv_heads);
+    return {.k_cache = static_cast<const char*>(p.kv.k_cache),
+            .v_cache = static_cast<const char*>(p.kv.v_cache),
+            .block_tables = p.block_tables,
+            .seq_lens = p.seq_lens,
+            .max_blocks_per_seq = p.max_blocks_per_seq,
+            .block_bytes = bytes(layout.block_stride),
+            .token_bytes = bytes(layout.token_stride),
+            .head_bytes = bytes(layout.head_stride),
+            .num_blocks = static_cast<std::uint32_t>(layout.num_blocks),
+            .block_size = block_size,
+            .num_kv_heads = num_kv_heads,
+            .max_seq_len = static_cast<std::uint32_t>(p.max_blocks_per_seq * layout.block_size),
+            .words_per_row = words_per_row,
+            .tile_tokens = tile_tokens,
+            .by_block_size = Divider(block_size),
+            .by_heads = Divider(num_kv_heads),
+            .by_words = Divider(words_per_row),
+            .by_tile_tokens = Divider(tile_tokens)};
 }
 
 void load_only_of(const PagedAttentionParams& p, std::uint32_t* checksum, cudaStream_t stream) {
     constexpr std::int64_t kMaxGridY = 65535;
+    constexpr std::int64_t kMaxCount = std::int64_t{1} << 30;
     require(p.num_seqs >= 0 && p.num_seqs <= kMaxGridY, "num_seqs is ", p.num_seqs,
             "; load_only takes 0 to ", kMaxGridY);
-    require(p.max_blocks_per_seq >= 0 &&
-                p.max_blocks_per_seq * p.kv.layout.block_size <= (std::int64_t{1} << 30),
+    require(p.max_blocks_per_seq >= 0 && p.max_blocks_per_seq * p.kv.layout.block_size <= kMaxCount,
             "max_blocks_per_seq is ", p.max_blocks_per_seq, "; load_only takes 2^30 tokens");
     require_words(p);
-    if (p.num_seqs == 0) {
+    const LoadOnlyArgs args = make_args(p);
+    const std::int64_t num_items =
+        divide_up(args.max_seq_len, args.tile_tokens) * args.num_kv_heads;
+    require(num_items <= kMaxCount, "a sequence has room for ", num_items,
+            " tiles; load_only takes ", kMaxCount);
+    if (p.num_seqs == 0 || num_items == 0) {
         return;
     }
-    const std::int64_t row_bytes = p.kv.layout.head_dim * bytes_of(p.kv.layout.dtype);
-    switch (row_bytes) {
-        case 64:
-            return launch_load_only<4>(p, checksum, stream);
-        case 128:
-            return launch_load_only<8>(p, checksum, stream);
-        case 256:
-            return launch_load_only<16>(p, checksum, stream);
-        case 512:
-            return launch_load_only<32>(p, checksum, stream);
-        default:
-            require(false, "a row is ", row_bytes, " bytes; load_only takes 64, 128, 256 and 512");
+    // As many splits as fill the GPU, but no warp without an item; and where there are few items,
+    // each on an SM of its own.
+    const int num_sms = num_sms_of_current_device();
+    std::int64_t num_warps = CeilingConfig::num_warps;
+    while (num_warps > 1 && p.num_seqs * divide_up(num_items, num_warps) < num_sms) {
+        num_warps /= 2;
     }
+    const std::int64_t num_splits = std::min(divide_up(num_items, num_warps),
+                                             divide_up(wanted_thread_blocks(num_sms), p.num_seqs));
+    const dim3 grid(static_cast<unsigned>(num_splits), static_cast<unsigned>(p.num_seqs));
+    load_only<<<grid, static_cast<unsigned>(num_warps * kWarpSize), 0, stream>>>(args, checksum);
+    NANOSERVE_CUDA_TRY(cudaGetLastError());
 }
 
 }  // namespace
@@ -326,8 +343,8 @@ void read_stream(const void* data, std::int64_t num_bytes, std::uint32_t* checks
     const std::int64_t num_words = num_bytes / kWordBytes;
     const std::int64_t num_pieces =
         divide_up(num_words, CeilingConfig::num_threads * CeilingConfig::loads_in_flight);
-    const auto num_thread_blocks =
-        static_cast<unsigned>(std::min(num_pieces, wanted_thread_blocks()));
+    const auto num_thread_blocks = static_cast<unsigned>(
+        std::min(num_pieces, wanted_thread_blocks(num_sms_of_current_device())));
     nanoserve::stream<<<num_thread_blocks, CeilingConfig::num_threads, 0, stream>>>(
         static_cast<const uint4*>(data), num_words, checksum);
     NANOSERVE_CUDA_TRY(cudaGetLastError());

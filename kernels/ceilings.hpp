@@ -23,8 +23,9 @@ namespace nanoserve {
 /// followed: its tokens count as absent.
 ///
 /// Asynchronous on `stream`: no allocation, no synchronisation. Throws std::invalid_argument,
-/// naming the value and its limit, for another order, for rows that are not 64, 128, 256 or 512
-/// bytes, and for rows that do not start at multiples of 16 bytes; CudaError when the launch fails.
+/// naming the value and its limit, for another order, for rows that are not 16 to 2048 bytes, and
+/// for rows that are not whole multiples of 16 bytes or do not start at one; CudaError when the
+/// launch fails.
 void load_only_nhd(const PagedAttentionParams& params, std::uint32_t* checksum,
                    cudaStream_t stream);
 
