@@ -3,7 +3,8 @@
 // gather_attention: rebuild every history in order, then ordinary attention over it.
 // Data     pools as their KVLayout says, block_tables [num_seqs, max_blocks_per_seq] int32
 //          workspace: k, then v, each [num_seqs, max_tokens, num_kv_heads, head_dim]
-//          q, out [num_seqs, num_q_heads, head_dim], all of one dtype; lse [num_seqs, num_q_heads]
+//          q, out [num_seqs, num_q_heads, head_dim], of the pool's dtype or, over fp8 pools, of
+//          fp16 or bf16; lse [num_seqs, num_q_heads]
 // Work     gather_history: a thread copies 16 bytes of K and of V at a time.
 //          contiguous_attention: one thread block for each (query head, sequence); its warps take
 //          groups of tokens_at_once tokens in turn, a lane holds every 32nd element of a row.
@@ -18,6 +19,7 @@
 #include <kernels/gather_attention.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace nanoserve {
@@ -191,7 +193,7 @@ __device__ void store_state(const SoftmaxState<kPerLane>& state, int head_dim, W
 
 // out[d] = sum over warps of exp(max_w - max) acc_w[d] / sum over warps of exp(max_w - max) sum_w
 template <class T>
-__device__ void merge_warps(const WarpStates& s, int head_dim, T* out, float* lse) {
+__device__ void merge_warps(const WarpStates& s, int head_dim, float v_scale, T* out, float* lse) {
     float max = -INFINITY;
     for (const float each : s.max) {
         max = fmaxf(max, each);
@@ -205,15 +207,16 @@ __device__ void merge_warps(const WarpStates& s, int head_dim, T* out, float* ls
         for (int warp = 0; warp < AttentionConfig::num_warps && sum > 0.0f; ++warp) {
             acc += expf(s.max[warp] - max) * s.acc[warp][d];
         }
-        out[d] = from_float<T>(sum > 0.0f ? acc / sum : 0.0f);
+        out[d] = from_float<T>(sum > 0.0f ? acc / sum * v_scale : 0.0f);
     }
     if (lse != nullptr && threadIdx.x == 0) {
         *lse = sum > 0.0f ? max + logf(sum) : -INFINITY;
     }
 }
 
-// blockIdx = (query head, sequence); warps take groups of tokens in turn.
-template <class T, int kPerLane>
+// blockIdx = (query head, sequence); warps take groups of tokens in turn. T is the type of q and
+// out, Pool that of the rows.
+template <class T, class Pool, int kPerLane>
 __global__ void __launch_bounds__(AttentionConfig::num_threads)
     contiguous_attention(PagedAttentionParams p, Workspace workspace, float sm_scale) {
     using Config = AttentionConfig;
@@ -225,8 +228,9 @@ __global__ void __launch_bounds__(AttentionConfig::num_threads)
     const int num_tokens = num_tokens_of(p, workspace, seq);
     const std::int64_t token_stride = std::int64_t{num_kv_heads} * head_dim;
     const std::int64_t first = seq * workspace.max_tokens * token_stride + kv_head * head_dim;
-    const T* k = static_cast<const T*>(workspace.k) + first;  // [num_tokens, head_dim], strided
-    const T* v = static_cast<const T*>(workspace.v) + first;  // the same
+    const auto* k = static_cast<const Pool*>(workspace.k) + first;  // [num_tokens, head_dim]
+    const auto* v = static_cast<const Pool*>(workspace.v) + first;  // the same, strided as well
+    const float score_scale = sm_scale * p.kv.scales.k.of_head(kv_head);
     const std::int64_t q_stride =
         p.q_stride == 0 ? std::int64_t{p.num_q_heads} * head_dim : p.q_stride;
 
@@ -251,7 +255,7 @@ __global__ void __launch_bounds__(AttentionConfig::num_threads)
         }
 #pragma unroll
         for (int t = 0; t < Config::tokens_at_once; ++t) {
-            scores[t] += sm_scale * dot(q, k_rows[t]);
+            scores[t] += score_scale * dot(q, k_rows[t]);
         }
         update(state, scores, v_rows);
     }
@@ -260,8 +264,8 @@ __global__ void __launch_bounds__(AttentionConfig::num_threads)
     store_state(state, head_dim, s_states);
     __syncthreads();  // all writes to s_states visible
     const std::int64_t row = std::int64_t{seq} * p.num_q_heads + head;
-    merge_warps(s_states, head_dim, static_cast<T*>(p.out) + row * head_dim,
-                p.lse == nullptr ? nullptr : p.lse + row);
+    merge_warps(s_states, head_dim, p.kv.scales.v.of_head(kv_head),
+                static_cast<T*>(p.out) + row * head_dim, p.lse == nullptr ? nullptr : p.lse + row);
 }
 
 std::int64_t max_tokens_of(const PagedAttentionParams& p) {
@@ -272,9 +276,13 @@ void validate_for_gather(const PagedAttentionParams& p) {
     const KVLayout& layout = p.kv.layout;
     validate(layout);
     validate(p.shape());
+    validate_tensor_scales(p.kv.scales, layout.dtype);
     const std::int64_t element_bytes = bytes_of(layout.dtype);
-    require(p.io_dtype == layout.dtype, "io_dtype is ", to_string(p.io_dtype), ", the pool's is ",
-            to_string(layout.dtype), "; gather_attention takes one dtype");
+    const bool is_fp8 = layout.dtype == DType::fp8_e4m3;
+    require(!is_fp8 || p.io_dtype == DType::fp16 || p.io_dtype == DType::bf16, "io_dtype is ",
+            to_string(p.io_dtype), "; over pools of fp8_e4m3 gather_attention takes fp16 and bf16");
+    require(is_fp8 || p.io_dtype == layout.dtype, "io_dtype is ", to_string(p.io_dtype),
+            ", the pool's is ", to_string(layout.dtype), "; gather_attention takes one dtype");
     require(layout.head_dim <= kMaxHeadDim, "head_dim is ", layout.head_dim,
             "; gather_attention takes at most ", kMaxHeadDim);
     for (const auto& [name, elements] : {std::pair{"head_dim", std::int64_t{layout.head_dim}},
@@ -305,13 +313,13 @@ void launch_gather(const PagedAttentionParams& p, const Workspace& workspace, cu
     const std::int64_t num_pieces = (num_rows + step_rows - 1) / step_rows;
     const dim3 grid(static_cast<unsigned>(std::clamp<std::int64_t>(num_pieces, 1, 2048)),
                     static_cast<unsigned>(p.num_seqs));
-    const int log2_elements_per_word = elements_per_word == 8 ? 3 : 2;
+    const int log2_elements_per_word = std::countr_zero(static_cast<unsigned>(elements_per_word));
     gather_history<<<grid, dim3(words_per_row, group_rows), 0, stream>>>(p, workspace,
                                                                          log2_elements_per_word);
     NANOSERVE_CUDA_TRY(cudaGetLastError());
 }
 
-template <class T>
+template <class T, class Pool>
 void launch_attention(const PagedAttentionParams& p, const Workspace& workspace,
                       cudaStream_t stream) {
     const dim3 grid(static_cast<unsigned>(p.num_q_heads), static_cast<unsigned>(p.num_seqs));
@@ -320,14 +328,17 @@ void launch_attention(const PagedAttentionParams& p, const Workspace& workspace,
     switch ((p.kv.layout.head_dim + kWarpSize - 1) / kWarpSize) {
         case 1:
         case 2:
-            contiguous_attention<T, 2><<<grid, num_threads, 0, stream>>>(p, workspace, sm_scale);
+            contiguous_attention<T, Pool, 2>
+                <<<grid, num_threads, 0, stream>>>(p, workspace, sm_scale);
             break;
         case 3:
         case 4:
-            contiguous_attention<T, 4><<<grid, num_threads, 0, stream>>>(p, workspace, sm_scale);
+            contiguous_attention<T, Pool, 4>
+                <<<grid, num_threads, 0, stream>>>(p, workspace, sm_scale);
             break;
         default:
-            contiguous_attention<T, 8><<<grid, num_threads, 0, stream>>>(p, workspace, sm_scale);
+            contiguous_attention<T, Pool, 8>
+                <<<grid, num_threads, 0, stream>>>(p, workspace, sm_scale);
     }
     NANOSERVE_CUDA_TRY(cudaGetLastError());
 }
@@ -358,7 +369,14 @@ void gather_attention(const PagedAttentionParams& params, void* workspace,
                             .v = static_cast<std::byte*>(workspace) + needed / 2,
                             .max_tokens = max_tokens_of(params)};
     launch_gather(params, rows, stream);
-    visit_dtype(params.io_dtype, [&]<class T>() { launch_attention<T>(params, rows, stream); });
+    visit_io_dtype(params.io_dtype, [&]<class T>() {
+        if (params.kv.layout.dtype != DType::fp8_e4m3) {
+            return launch_attention<T, T>(params, rows, stream);
+        }
+        if constexpr (sizeof(T) == 2) {
+            launch_attention<T, Fp8E4m3>(params, rows, stream);
+        }
+    });
 }
 
 }  // namespace nanoserve

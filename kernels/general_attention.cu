@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // general_attention: decode attention over a paged KV cache, in place and in one pass.
 // Data     q, out [num_seqs, num_q_heads, head_dim] of io_dtype; lse [num_seqs, num_q_heads] fp32
-//          K and V pools of T with the strides of KVLayout
+//          K and V pools of T with the strides of KVLayout, for fp8 with scales
 //          block_tables [num_seqs, max_blocks_per_seq], seq_lens [num_seqs] int32
 // Work     one thread block of 4 warps per query head of a sequence. A warp reads one row at a
 //          time, 32 neighbouring elements together; the warps share the tokens of a step.
@@ -32,12 +32,13 @@ __global__ void __launch_bounds__(Config::kNumThreads)
     paged_attention_kernel(const __grid_constant__ PagedAttentionArgs args) {
     __shared__ PagedAttentionShared<Config> s;
     const PagedAttentionParams& p = args.params;
-    const QueryHead query = {
-        .seq = blockIdx.x / static_cast<unsigned>(p.num_q_heads),
-        .head = static_cast<std::int32_t>(blockIdx.x % static_cast<unsigned>(p.num_q_heads))};
+    const auto head = static_cast<std::int32_t>(blockIdx.x % static_cast<unsigned>(p.num_q_heads));
     const std::int32_t group_size = p.num_q_heads / p.kv.layout.num_kv_heads;
+    const QueryHead query = {.seq = blockIdx.x / static_cast<unsigned>(p.num_q_heads),
+                             .head = head,
+                             .kv_head = head / group_size};
     ThreadBlock team;
-    DeviceMemory<T> memory(p, args.status, query.seq, query.head / group_size);
+    DeviceMemory<T> memory(p, args.status, query.seq, query.kv_head);
     attend_head<Config>(args, query, team, memory, s);
 }
 //! [kernel]

@@ -7,7 +7,7 @@
 //          same chunks of the V row.
 // Traffic  2 * num_tokens * num_kv_heads * head_dim * (4 + sizeof(T)) bytes, nothing reused:
 //          memory-bound.
-// Steps    find the slot → for each chunk: load, convert, store.
+// Steps    find the slot → for each chunk: load, divide by the scale (fp8), convert, store.
 // Edges    a slot outside the pool is skipped. Rows that don't divide into aligned chunks of 16
 //          bytes are stored one element at a time.
 // Tests    tests/kernels/scatter_kv_test.cpp
@@ -26,9 +26,9 @@ namespace {
 constexpr std::int64_t kChunkBytes = 16;  // the widest store of a thread
 constexpr int kMaxThreads = 256;
 
-// Converts kElements of a row and stores them at once.
+// Converts kElements of a row, of one head, and stores them at once.
 template <class T, int kElements>
-__device__ void store_chunk(T* to, const float* from) {
+__device__ void store_chunk(T* to, const float* from, float scale) {
     struct alignas(sizeof(float) * kElements < 16 ? sizeof(float) * kElements : 16) Source {
         float elements[kElements];
     };
@@ -39,7 +39,7 @@ __device__ void store_chunk(T* to, const float* from) {
     Chunk chunk;
 #pragma unroll
     for (int i = 0; i < kElements; ++i) {
-        chunk.elements[i] = from_float<T>(source.elements[i]);
+        chunk.elements[i] = quantise<T>(source.elements[i], scale);
     }
     *reinterpret_cast<Chunk*>(to) = chunk;
 }
@@ -49,7 +49,7 @@ __device__ void store_chunk(T* to, const float* from) {
 template <class T, int kElements>
 __global__ void __launch_bounds__(kMaxThreads)
     scatter_kv_kernel(T* k_cache, T* v_cache, KVLayout layout, KVRows rows,
-                      const std::int64_t* slot_mapping) {
+                      const std::int64_t* slot_mapping, KVScales scales) {
     const std::int64_t token = blockIdx.x;
     const std::int64_t slot = slot_mapping[token];
     if (slot < 0 || slot >= std::int64_t{layout.num_blocks} * layout.block_size) {
@@ -60,10 +60,11 @@ __global__ void __launch_bounds__(kMaxThreads)
     const std::int64_t token_elements = std::int64_t{layout.num_kv_heads} * layout.head_dim;
     for (std::int64_t i = std::int64_t{threadIdx.x} * kElements; i < token_elements;
          i += std::int64_t{blockDim.x} * kElements) {
-        const std::int64_t to =
-            layout.offset(block, block_offset, i / layout.head_dim) + i % layout.head_dim;
-        store_chunk<T, kElements>(k_cache + to, rows.k + token * token_elements + i);
-        store_chunk<T, kElements>(v_cache + to, rows.v + token * token_elements + i);
+        const std::int64_t head = i / layout.head_dim;
+        const std::int64_t to = layout.offset(block, block_offset, head) + i % layout.head_dim;
+        const std::int64_t from = token * token_elements + i;
+        store_chunk<T, kElements>(k_cache + to, rows.k + from, scales.k.of_head(head));
+        store_chunk<T, kElements>(v_cache + to, rows.v + from, scales.v.of_head(head));
     }
 }
 
@@ -79,21 +80,22 @@ bool all_multiples(std::initializer_list<std::int64_t> counts, std::int64_t of) 
 
 template <class T, int kElements>
 void launch(void* k_cache, void* v_cache, const KVLayout& layout, const KVRows& rows,
-            const std::int64_t* slot_mapping, cudaStream_t stream) {
+            const std::int64_t* slot_mapping, const KVScales& scales, cudaStream_t stream) {
     const std::int64_t chunks = std::int64_t{layout.num_kv_heads} * layout.head_dim / kElements;
     const auto num_threads =
         static_cast<unsigned>(std::clamp<std::int64_t>((chunks + 31) / 32 * 32, 32, kMaxThreads));
     scatter_kv_kernel<T, kElements>
         <<<static_cast<unsigned>(rows.num_tokens), num_threads, 0, stream>>>(
-            static_cast<T*>(k_cache), static_cast<T*>(v_cache), layout, rows, slot_mapping);
+            static_cast<T*>(k_cache), static_cast<T*>(v_cache), layout, rows, slot_mapping, scales);
     NANOSERVE_CUDA_TRY(cudaGetLastError());
 }
 
 }  // namespace
 
 void scatter_kv(void* k_cache, void* v_cache, const KVLayout& layout, const KVRows& rows,
-                const std::int64_t* slot_mapping, cudaStream_t stream) {
+                const std::int64_t* slot_mapping, cudaStream_t stream, const KVScales& scales) {
     validate(layout);
+    validate_tensor_scales(scales, layout.dtype);
     constexpr std::int64_t kMaxTokens = std::numeric_limits<std::int32_t>::max();
     require(rows.num_tokens >= 0 && rows.num_tokens <= kMaxTokens, "num_tokens is ",
             rows.num_tokens, "; it must be from 0 to ", kMaxTokens);
@@ -111,7 +113,7 @@ void scatter_kv(void* k_cache, void* v_cache, const KVLayout& layout, const KVRo
                                          layout.head_stride},
                                         kWide);
         const auto action = wide ? launch<T, kWide> : launch<T, 1>;
-        action(k_cache, v_cache, layout, rows, slot_mapping, stream);
+        action(k_cache, v_cache, layout, rows, slot_mapping, scales, stream);
     });
 }
 

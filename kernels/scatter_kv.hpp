@@ -22,10 +22,11 @@ namespace nanoserve {
 /// @param rows the new rows, fp32
 /// @param slot_mapping [rows.num_tokens], block_id * block_size + block_offset of each new token
 /// @param stream where to launch
-/// @throws std::invalid_argument for an impossible layout, a count below 0 or above a grid's 2^31 -
-/// 1 thread blocks, a null pointer
+/// @param scales of the pools, where they are fp8; the factors of heads are device pointers
+/// @throws std::invalid_argument for an impossible layout, a scale of a pool that can't be, a count
+/// below 0 or above a grid's 2^31 - 1 thread blocks, a null pointer
 /// @throws CudaError when the launch fails
 void scatter_kv(void* k_cache, void* v_cache, const KVLayout& layout, const KVRows& rows,
-                const std::int64_t* slot_mapping, cudaStream_t stream);
+                const std::int64_t* slot_mapping, cudaStream_t stream, const KVScales& scales = {});
 
 }  // namespace nanoserve

@@ -68,6 +68,9 @@ DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
 std::optional<std::string> reason_not_to_decode(const PagedAttentionParams& params) {
     const KVLayout& layout = params.kv.layout;
     const std::int64_t bytes = bytes_of(layout.dtype);
+    if (layout.dtype == DType::fp8_e4m3) {
+        return "the pool is fp8_e4m3; paged_decode takes bf16 and fp16";
+    }
     if (layout.dtype == DType::fp32 || params.io_dtype != layout.dtype) {
         return "paged_decode takes bf16 or fp16, the same for pool, q and out";
     }

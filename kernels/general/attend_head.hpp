@@ -28,8 +28,9 @@ namespace nanoserve {
 
 /// The query head of one thread block.
 struct QueryHead {
-    std::int64_t seq = 0;   ///< sequence in the batch
-    std::int32_t head = 0;  ///< query head
+    std::int64_t seq = 0;      ///< sequence in the batch
+    std::int32_t head = 0;     ///< query head
+    std::int32_t kv_head = 0;  ///< the KV head that it reads
 };
 
 /// Some tokens of one KV block: slots [first_slot, first_slot + num_tokens).
@@ -68,6 +69,7 @@ NANOSERVE_DEVICE inline float load_element(const void* data, DType dtype, std::i
         case DType::bf16:
             return to_float(static_cast<const Bf16*>(data)[index]);
         case DType::fp32:
+        case DType::fp8_e4m3:  // which neither q nor out is
             break;
     }
     return static_cast<const float*>(data)[index];
@@ -83,18 +85,21 @@ NANOSERVE_DEVICE inline void store_element(void* data, DType dtype, std::int64_t
             static_cast<Bf16*>(data)[index] = from_float<Bf16>(x);
             return;
         case DType::fp32:
+        case DType::fp8_e4m3:
             static_cast<float*>(data)[index] = x;
             return;
     }
 }
 
+// q times the scale of K: one product for each element of q instead of one for each element of K.
 template <class Config>
 NANOSERVE_DEVICE void load_query(const PagedAttentionArgs& args, QueryHead query, int thread,
                                  PagedAttentionShared<Config>& s) {
     const std::int32_t head_dim = args.params.kv.layout.head_dim;
     const std::int64_t first = query.seq * args.q_stride + std::int64_t{query.head} * head_dim;
+    const float k_scale = args.params.kv.scales.k.of_head(query.kv_head);
     for (int d = thread; d < head_dim; d += Config::kNumThreads) {
-        s.q[d] = load_element(args.params.q, args.params.io_dtype, first + d);
+        s.q[d] = load_element(args.params.q, args.params.io_dtype, first + d) * k_scale;
     }
 }
 
@@ -179,7 +184,7 @@ NANOSERVE_DEVICE void share_sums(const LaneSums<Config>& sums, int thread,
     }
 }
 
-// Adds up the warps' sums, always in the same order, and divides.
+// Adds up the warps' sums, always in the same order, divides, and applies the scale of V.
 template <class Config>
 NANOSERVE_DEVICE void write_output(const PagedAttentionArgs& args, QueryHead query,
                                    const OnlineSoftmax& softmax, int thread,
@@ -187,6 +192,7 @@ NANOSERVE_DEVICE void write_output(const PagedAttentionArgs& args, QueryHead que
     const PagedAttentionParams& p = args.params;
     const std::int32_t head_dim = p.kv.layout.head_dim;
     const std::int64_t row = query.seq * p.num_q_heads + query.head;
+    const float v_scale = p.kv.scales.v.of_head(query.kv_head);
     float sum = 0.0f;
     for (const float partial_sum : s.partial_sums) {
         sum += partial_sum;
@@ -196,7 +202,8 @@ NANOSERVE_DEVICE void write_output(const PagedAttentionArgs& args, QueryHead que
         for (const auto& partial_out : s.partial_outs) {
             out += partial_out[d];
         }
-        store_element(p.out, p.io_dtype, row * head_dim + d, sum == 0.0f ? 0.0f : out / sum);
+        store_element(p.out, p.io_dtype, row * head_dim + d,
+                      sum == 0.0f ? 0.0f : out / sum * v_scale);
     }
     if (thread == 0 && p.lse != nullptr) {
         p.lse[row] = softmax.lse(sum);

@@ -76,5 +76,6 @@ RowReads& CountingMemory<T>::reads_of(BlockId block, std::int32_t slot) {
 template class CountingMemory<float>;
 template class CountingMemory<Fp16>;
 template class CountingMemory<Bf16>;
+template class CountingMemory<Fp8E4m3>;
 
 }  // namespace nanoserve

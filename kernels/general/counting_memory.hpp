@@ -64,5 +64,6 @@ class CountingMemory {
 extern template class CountingMemory<float>;
 extern template class CountingMemory<Fp16>;
 extern template class CountingMemory<Bf16>;
+extern template class CountingMemory<Fp8E4m3>;
 
 }  // namespace nanoserve

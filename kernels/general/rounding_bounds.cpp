@@ -46,11 +46,13 @@ StepCounts count_steps(const std::vector<double>& scores, std::int64_t block_siz
 RoundingBounds bounds_of(const AttentionFacts& facts, const PagedAttentionParams& p) {
     const std::int64_t lane_products =
         (p.kv.layout.head_dim + Config::kNumLanes - 1) / Config::kNumLanes;
-    const double score_error = static_cast<double>(lane_products + 36) * kU * facts.products;
+    const double scaling = p.kv.layout.dtype == DType::fp8_e4m3 ? 1.0 : 0.0;  // by 1 it is exact
+    const double score_error =
+        (static_cast<double>(lane_products + 36) + scaling) * kU * facts.products;
     const StepCounts counts = count_steps(facts.scores, p.kv.layout.block_size, score_error);
     const double log_n = std::log(static_cast<double>(facts.scores.size()));
     const double e = score_error + (16.0 + counts.steps + 5.0 * counts.raises + log_n) * kU;
-    const double out = facts.v * std::expm1(2.0 * e + 2.0 * kU);
+    const double out = facts.v * std::expm1(2.0 * e + (2.0 + scaling) * kU);
     return {.out = bound_when_stored(out, facts.v, p.io_dtype),
             .lse = std::expm1(e) + 4.0 * kU * log_n + kU * (facts.max_score + log_n)};
 }

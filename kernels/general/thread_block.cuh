@@ -6,6 +6,7 @@
 #include <nanoserve/model/dtype.hpp>
 
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include <cstdint>
 #include <type_traits>
@@ -30,11 +31,13 @@ struct ThreadBlock {
     }
 };
 
-/// to_float on the GPU, which converts fp16 in one instruction.
+/// to_float on the GPU, which converts fp16 in one instruction, and fp8 in two from sm_89 on.
 template <class T>
 __device__ float widen(T x) {
     if constexpr (std::is_same_v<T, Fp16>) {
         return __half2float(__ushort_as_half(x.bits));
+    } else if constexpr (std::is_same_v<T, Fp8E4m3>) {
+        return __half2float(__half(__nv_cvt_fp8_to_halfraw(x.bits, __NV_E4M3)));
     } else {
         return to_float(x);
     }

@@ -63,11 +63,12 @@ AccessReport paged_attention_twin(const PagedAttentionParams& params, ThreadOrde
     visit_dtype(params.kv.layout.dtype, [&]<class T>() {
         visit_paged_attention_config(params.kv.layout.head_dim, [&]<class Config>() {
             for (std::int64_t i = 0; i < std::ssize(report.heads); ++i) {  // i is blockIdx.x
+                const auto head = static_cast<std::int32_t>(i % params.num_q_heads);
                 const QueryHead query = {.seq = i / params.num_q_heads,
-                                         .head = static_cast<std::int32_t>(i % params.num_q_heads)};
+                                         .head = head,
+                                         .kv_head = head / params.shape().group_size()};
                 SerialTeam<Config::kNumThreads> team{order};
-                CountingMemory<T> memory(params, query.seq,
-                                         query.head / params.shape().group_size(),
+                CountingMemory<T> memory(params, query.seq, query.kv_head,
                                          report.heads[static_cast<std::size_t>(i)], report.status);
                 auto shared = poisoned_shared<Config>();
                 attend_head<Config>(args, query, team, memory, shared);

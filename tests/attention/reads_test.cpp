@@ -138,11 +138,12 @@ TEST_CASE("reads agree with the oracle and with each other at every block size a
 
 TEST_CASE("reads agree at every head_dim", "[attention]") {
     const std::int32_t head_dim = GENERATE(1, 8, 16, 24, 48, 64, 80, 96, 112, 128, 192, 256);
-    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
+    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16, DType::fp8_e4m3);
     check_reads({.shape = {.num_q_heads = 4, .num_kv_heads = 2, .head_dim = head_dim},
                  .block_size = 5,
                  .seq_lens = {13, 40},
-                 .dtype = dtype});
+                 .dtype = dtype,
+                 .scaled = dtype == DType::fp8_e4m3});
 }
 
 TEST_CASE("reads agree at every group size", "[attention]") {
@@ -153,7 +154,8 @@ TEST_CASE("reads agree at every group size", "[attention]") {
 
 TEST_CASE("reads agree for every storage type, element type of q and out, and order of the pool",
           "[attention]") {
-    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
+    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16, DType::fp8_e4m3);
+    const bool scaled = dtype == DType::fp8_e4m3 && GENERATE(false, true);
     const DType io_dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
     const PoolOrder order = GENERATE(PoolOrder::nhd, PoolOrder::hnd, PoolOrder::interleaved);
     check_reads({.shape = {.num_q_heads = 6, .num_kv_heads = 2, .head_dim = 40},
@@ -161,7 +163,8 @@ TEST_CASE("reads agree for every storage type, element type of q and out, and or
                  .seq_lens = {0, 7, 33},
                  .dtype = dtype,
                  .io_dtype = io_dtype,
-                 .order = order});
+                 .order = order,
+                 .scaled = scaled});
 }
 
 TEST_CASE("reads agree when one token takes nearly all the weight", "[attention]") {

@@ -172,3 +172,25 @@ TEST_CASE("instruction sets are read as they are written, and an unknown one is 
     CHECK_THROWS_AS(nanoserve::parse_instruction_set("sse9"), std::invalid_argument);
     CHECK(nanoserve::available_instruction_sets().front() == InstructionSet::baseline);
 }
+
+TEST_CASE("vector loads of fp8 agree with the scalar conversion on all codes", "[attention]") {
+    const InstructionSet set = GENERATE(from_range(nanoserve::available_instruction_sets()));
+    CAPTURE(nanoserve::to_string(set));
+    std::vector<nanoserve::Fp8E4m3> codes(256 + 13);  // and a part of a step at the end
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+        codes[i].bits = static_cast<std::uint8_t>(i);
+    }
+    const auto num_codes = std::ssize(codes);
+    std::vector<float> out(codes.size(), -0.0f);
+    const float weight = 1.0f;
+    row_ops(set, DType::fp8_e4m3)
+        .accumulate_rows({const_cast<float*>(&weight), 1}, 1, {codes.data(), 1, 0, 1, num_codes},
+                         out.data());
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+        CAPTURE(i);
+        const float expected = nanoserve::to_float(codes[i]);
+        CHECK((std::isnan(expected) ? std::isnan(out[i])
+                                    : std::bit_cast<std::uint32_t>(out[i]) ==
+                                          std::bit_cast<std::uint32_t>(expected)));
+    }
+}

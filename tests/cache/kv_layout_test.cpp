@@ -99,7 +99,7 @@ TEST_CASE("strides that let rows or blocks overlap are refused", "[cache]") {
     refused([](KVLayout& l) { l.num_kv_heads = 0; }, "num_kv_heads is 0; it must be at least 1");
     refused([](KVLayout& l) { l.head_dim = 0; }, "head_dim is 0; it must be at least 1");
     refused([](KVLayout& l) { l.dtype = static_cast<nanoserve::DType>(7); },
-            "dtype 7 is none of fp32, fp16, bf16");
+            "dtype 7 is none of fp32, fp16, bf16, fp8_e4m3");
     CHECK_NOTHROW(nanoserve::validate(nanoserve::hnd_layout(kShape)));
     CHECK_NOTHROW(nanoserve::validate(nanoserve::interleaved_layout(kShape)));
     KVLayout padded = nanoserve::nhd_layout(kShape);

@@ -101,7 +101,8 @@ TEST_CASE("the twin agrees with the oracle at every group size", "[kernels]") {
 TEST_CASE(
     "the twin agrees for every storage type, element type of q and out, and order of the pool",
     "[kernels]") {
-    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
+    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16, DType::fp8_e4m3);
+    const bool scaled = dtype == DType::fp8_e4m3 && GENERATE(false, true);
     const DType io_dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
     const PoolOrder order = GENERATE(PoolOrder::nhd, PoolOrder::hnd, PoolOrder::interleaved);
     check_twin({.shape = {.num_q_heads = 6, .num_kv_heads = 2, .head_dim = 40},
@@ -109,7 +110,8 @@ TEST_CASE(
                 .seq_lens = {0, 7, 33},
                 .dtype = dtype,
                 .io_dtype = io_dtype,
-                .order = order});
+                .order = order,
+                .scaled = scaled});
 }
 
 TEST_CASE("the twin agrees when one token takes nearly all the weight", "[kernels]") {

@@ -64,6 +64,10 @@ PagedCase::PagedCase(const CaseSpec& spec) : spec_(spec) {
     layout_ =
         make_layout(spec, static_cast<std::int32_t>(num_used + 3));  // and blocks that nobody owns
     tables_.seq_lens = spec.seq_lens;
+    for (std::int32_t head = 0; spec.scaled && head < spec.shape.num_kv_heads; ++head) {
+        k_scales_.push_back(1.3f + 0.1f * static_cast<float>(head));
+        v_scales_.push_back(1.0f / (1.1f + 0.3f * static_cast<float>(head)));  // v stays below 1
+    }
     fill_pools();
     std::mt19937 random(spec.seed + 1000);
     std::normal_distribution<float> normal(0.0f, spec.q_scale);
@@ -124,6 +128,10 @@ PagedAttentionParams PagedCase::params() {
         .io_dtype = spec_.io_dtype,
         .num_q_heads = spec_.shape.num_q_heads,
         .kv = {.k_cache = k_.data(), .v_cache = v_cache, .layout = layout_}};
+    if (spec_.scaled) {
+        params.kv.scales = {.k = {.tensor = 0.7f, .heads = k_scales_.data()},
+                            .v = {.tensor = 0.9f, .heads = v_scales_.data()}};
+    }
     set_block_tables(params, tables_);
     return params;
 }
@@ -153,11 +161,11 @@ void PagedCase::set_q(float value) {
 }
 
 std::string PagedCase::describe() const {
-    std::string text =
-        join_text("heads ", spec_.shape.num_q_heads, "/", spec_.shape.num_kv_heads, "/",
-                  spec_.shape.head_dim, ", block_size ", spec_.block_size, ", pool ",
-                  to_string(spec_.dtype), ", q ", to_string(spec_.io_dtype), ", order ",
-                  to_string(spec_.order), ", seed ", spec_.seed, ", seq_lens");
+    std::string text = join_text(
+        "heads ", spec_.shape.num_q_heads, "/", spec_.shape.num_kv_heads, "/", spec_.shape.head_dim,
+        ", block_size ", spec_.block_size, ", pool ", to_string(spec_.dtype),
+        spec_.scaled ? " with scales, q " : ", q ", to_string(spec_.io_dtype), ", order ",
+        to_string(spec_.order), ", seed ", spec_.seed, ", seq_lens");
     for (const std::int32_t seq_len : spec_.seq_lens) {
         text += join_text(" ", seq_len);
     }

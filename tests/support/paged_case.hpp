@@ -25,6 +25,7 @@ struct CaseSpec {
     DType dtype = DType::fp32;
     DType io_dtype = DType::fp32;
     PoolOrder order = PoolOrder::nhd;
+    bool scaled = false;   ///< a pool of fp8 with scales of its own for K, for V and for each head
     float q_scale = 1.0f;  ///< standard deviation of q: large values make the softmax peaky
     std::uint32_t seed = 1;
 };
@@ -55,7 +56,8 @@ class PagedCase {
 
     CaseSpec spec_;
     KVLayout layout_;
-    std::vector<std::byte> k_, v_;  // for the interleaved order all is in k_
+    std::vector<float> k_scales_, v_scales_;  // [num_kv_heads], empty unless the pool is scaled
+    std::vector<std::byte> k_, v_;            // for the interleaved order all is in k_
     std::vector<std::byte> q_, out_;
     std::vector<float> lse_;
     BlockTables tables_;

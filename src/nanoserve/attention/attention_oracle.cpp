@@ -18,8 +18,8 @@ std::vector<double> scores_of(const PagedAttentionParams& p, std::int64_t seq, s
     for (std::size_t t = 0; t < scores.size(); ++t) {
         for (std::int64_t d = 0; d < head_dim; ++d) {
             scores[t] += detail::q_element(p, seq, head, d) *
-                         detail::pool_element(p.kv.k_cache, p, seq, static_cast<std::int64_t>(t),
-                                              head / p.shape().group_size(), d);
+                         detail::k_element(p, seq, static_cast<std::int64_t>(t),
+                                           head / p.shape().group_size(), d);
         }
         scores[t] *= sm_scale;
     }
@@ -55,9 +55,8 @@ OracleResult attention_oracle(PagedAttentionParams p) {
             for (std::int64_t d = 0; d < p.kv.layout.head_dim; ++d) {
                 double sum = 0.0;
                 for (std::size_t t = 0; t < weights.size(); ++t) {
-                    sum += weights[t] * detail::pool_element(p.kv.v_cache, p, seq,
-                                                             static_cast<std::int64_t>(t),
-                                                             head / p.shape().group_size(), d);
+                    sum += weights[t] * detail::v_element(p, seq, static_cast<std::int64_t>(t),
+                                                          head / p.shape().group_size(), d);
                 }
                 result.out.push_back(sum);
             }

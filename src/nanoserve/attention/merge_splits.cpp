@@ -18,6 +18,8 @@ void validate(const MergeSplitsParams& p) {
     require(p.num_rows >= 0, "num_rows is ", p.num_rows, "; it must not be negative");
     require(p.head_dim >= 0, "head_dim is ", p.head_dim, "; it must not be negative");
     require(p.num_rows == 0 || p.out != nullptr, "out is null");
+    require(is_io_dtype(p.out_dtype), "out_dtype is ", to_string(p.out_dtype),
+            "; it must be fp32, fp16 or bf16");
     require(p.num_rows == 0 || p.num_splits == 0 ||
                 (p.out_partial != nullptr && p.lse_partial != nullptr),
             "out_partial or lse_partial is null");
@@ -58,7 +60,7 @@ void merge_splits(const MergeSplitsParams& p) {
                 sums[d] += weight * piece[d];
             }
         }
-        visit_dtype(p.out_dtype, [&]<class T>() {
+        visit_io_dtype(p.out_dtype, [&]<class T>() {
             std::ranges::transform(sums, static_cast<T*>(p.out) + row * p.head_dim, from_float<T>);
         });
         if (p.lse != nullptr) {

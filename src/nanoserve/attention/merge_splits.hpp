@@ -19,7 +19,7 @@ struct MergeSplitsParams {
     std::int64_t head_dim = 0;    ///< elements in one row
 
     void* out = nullptr;            ///< [num_rows, head_dim], elements of out_dtype
-    DType out_dtype = DType::fp32;  ///< element type of out
+    DType out_dtype = DType::fp32;  ///< element type of out; not fp8_e4m3
     float* lse = nullptr;           ///< [num_rows]; may be nullptr
 };
 
@@ -29,7 +29,8 @@ struct MergeSplitsParams {
 /// @endcode
 /// A piece without tokens is not looked at, so its out may hold NaN; with no tokens at all out = 0
 /// and lse = -inf.
-/// @throws std::invalid_argument on negative counts or null pointers
+/// @throws std::invalid_argument on negative counts, null pointers or an out_dtype that no output
+/// has
 void merge_splits(const MergeSplitsParams& params);
 
 }  // namespace nanoserve

@@ -47,8 +47,11 @@ float effective_sm_scale(std::optional<float> sm_scale, std::int32_t head_dim) {
 void validate_sizes(const PagedAttentionParams& p) {
     validate(p.kv.layout);
     validate(p.shape());
-    require(p.io_dtype == DType::fp32 || p.io_dtype == DType::fp16 || p.io_dtype == DType::bf16,
-            "io_dtype ", static_cast<int>(p.io_dtype), " is none of fp32, fp16, bf16");
+    validate_tensor_scales(p.kv.scales, p.kv.layout.dtype);
+    require(p.io_dtype != DType::fp8_e4m3,
+            "io_dtype is fp8_e4m3, a type of pools; q and out take fp32, fp16, bf16");
+    require(is_io_dtype(p.io_dtype), "io_dtype ", static_cast<int>(p.io_dtype),
+            " is none of fp32, fp16, bf16");
     require(p.num_seqs >= 0, "num_seqs is ", p.num_seqs, "; it must not be negative");
     require(p.max_blocks_per_seq >= 0, "max_blocks_per_seq is ", p.max_blocks_per_seq,
             "; it must not be negative");
@@ -64,6 +67,7 @@ void validate_sizes(const PagedAttentionParams& p) {
 
 void validate(const PagedAttentionParams& p) {
     validate_sizes(p);
+    validate(p.kv.scales, p.kv.layout.dtype, p.kv.layout.num_kv_heads);
     for (std::int64_t seq = 0; seq < p.num_seqs; ++seq) {
         require_used_blocks_in_pool(p, seq);
     }

@@ -21,13 +21,14 @@ namespace nanoserve {
 /// out[s, h] = sum over t of softmax(score)[t] * V[t, g]
 /// lse[s, h] = ln(sum over t of exp(score[t]))
 /// @endcode
+/// K and V are the stored elements, times kv.scales where the pool is fp8.
 /// Arithmetic is fp32: scores, and sums of weight * v, must be finite there. An empty sequence
 /// gives out = 0 and lse = -inf.
 struct PagedAttentionParams {
     const void* q = nullptr;  ///< [num_seqs, num_q_heads, head_dim], elements of io_dtype
     void* out = nullptr;      ///< [num_seqs, num_q_heads, head_dim], dense, elements of io_dtype
     float* lse = nullptr;     ///< [num_seqs, num_q_heads], natural logarithm; may be nullptr
-    DType io_dtype = DType::fp32;  ///< of q and out
+    DType io_dtype = DType::fp32;  ///< of q and out; not fp8_e4m3
     std::int32_t num_q_heads = 0;  ///< a multiple of the KV heads in kv.layout
     std::int64_t q_stride = 0;     ///< elements from one sequence's q to the next; 0 means dense
 
@@ -58,17 +59,17 @@ void set_block_tables(PagedAttentionParams& params, const BlockTables& tables);
 /// The factor on q.k that a read uses: sm_scale, or 1/sqrt(head_dim) when it is empty.
 [[nodiscard]] float effective_sm_scale(std::optional<float> sm_scale, std::int32_t head_dim);
 
-/// Checks what can be checked without following seq_lens or block_tables, which may be device
-/// memory: the part of validate() that a kernel's launch can do.
-/// @throws std::invalid_argument naming the value and its limit: sizes, strides, null pointers, a
-/// scale that is not finite
+/// Checks what can be checked without following seq_lens, block_tables or the scales of heads,
+/// which may be device memory: the part of validate() that a kernel's launch can do.
+/// @throws std::invalid_argument naming the value and its limit: sizes, strides, null pointers, an
+/// sm_scale that is not finite, a scale of a pool that can't be
 void validate_sizes(const PagedAttentionParams& params);
 
-/// Checks everything that a read relies on, before anything is written: validate_sizes() and the
-/// tables.
+/// Checks everything that a read relies on, before anything is written: validate_sizes(), the
+/// scales of heads and the tables.
 /// @throws std::invalid_argument naming the value and its limit: sizes, strides, null pointers, a
-/// length that the table can't hold, a used table entry outside the pool, a scale that is not
-/// finite
+/// length that the table can't hold, a used table entry outside the pool, an sm_scale that is not
+/// finite, a scale of a pool or of a head that is not finite or not positive
 void validate(const PagedAttentionParams& params);
 
 }  // namespace nanoserve

@@ -21,12 +21,10 @@ void add_sequence(Magnitudes& largest, const PagedAttentionParams& p, std::int64
         for (std::int64_t head = 0; head < p.num_q_heads; ++head) {
             double products = 0.0;
             for (std::int64_t d = 0; d < p.kv.layout.head_dim; ++d) {
-                products +=
-                    std::abs(detail::q_element(p, seq, head, d) *
-                             detail::pool_element(p.kv.k_cache, p, seq, t, head / group_size, d));
-                largest.v = std::max(
-                    largest.v,
-                    std::abs(detail::pool_element(p.kv.v_cache, p, seq, t, head / group_size, d)));
+                products += std::abs(detail::q_element(p, seq, head, d) *
+                                     detail::k_element(p, seq, t, head / group_size, d));
+                largest.v = std::max(largest.v,
+                                     std::abs(detail::v_element(p, seq, t, head / group_size, d)));
             }
             largest.products = std::max(largest.products, products);
         }
@@ -46,6 +44,7 @@ HalfStep half_step_of(DType dtype) {
         case DType::bf16:
             return {0x1p-8, 0.0};
         case DType::fp32:
+        case DType::fp8_e4m3:  // which no output is
             break;
     }
     return {};
@@ -67,8 +66,9 @@ double bound(PagedAttentionParams p, Chains chains) {
     }
     const std::int32_t head_dim = p.kv.layout.head_dim;
     const double sm_scale = std::abs(double{effective_sm_scale(p.sm_scale, head_dim)});
-    const double score_error = (head_dim / 16.0 + 6.0) * kU * sm_scale * largest.products;
-    const double relative = 2.0 * (score_error + 6.0 * kU) + longest_chain * kU;
+    const double scaling = p.kv.layout.dtype == DType::fp8_e4m3 ? 1.0 : 0.0;  // by 1 it is exact
+    const double score_error = (head_dim / 16.0 + 6.0 + scaling) * kU * sm_scale * largest.products;
+    const double relative = 2.0 * (score_error + 6.0 * kU) + (longest_chain + scaling) * kU;
     const HalfStep half_step = half_step_of(p.io_dtype);
     return largest.v * (relative + half_step.relative * (1.0 + relative)) + half_step.absolute;
 }

@@ -22,7 +22,9 @@ namespace nanoserve {
 /// 6) u)
 /// @endcode
 /// A 16-bit output adds half a step of itself, 2^-11 (fp16) or 2^-8 (bf16), and fp16 half its
-/// smallest step, 2^-25. Holds while scores and sums are finite in fp32.
+/// smallest step, 2^-25. A pool of fp8 has scales: K's is multiplied with sm_scale and V's with the
+/// output, so ds counts head_dim/16 + 7 and the last bracket one u more; its elements are taken as
+/// they are stored, times the scale. Holds while scores and sums are finite in fp32.
 ///
 /// @return the bound, 0 for a batch without tokens
 /// @throws std::invalid_argument as validate(const PagedAttentionParams&) does; params.out may be

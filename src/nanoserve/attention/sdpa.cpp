@@ -17,6 +17,11 @@ void validate(const SdpaParams& p) {
     require(p.num_tokens >= 0, "num_tokens is ", p.num_tokens, "; it must not be negative");
     require(p.num_queries == 0 || (p.q != nullptr && p.out != nullptr), "q or out is null");
     require(p.num_tokens == 0 || (p.k != nullptr && p.v != nullptr), "k or v is null");
+    require(is_io_dtype(p.io_dtype), "io_dtype is ", to_string(p.io_dtype),
+            "; q and out take fp32, fp16, bf16");
+    require(is_pool_dtype(p.kv_dtype), "kv_dtype ", static_cast<int>(p.kv_dtype),
+            " is none of fp32, fp16, bf16, fp8_e4m3");
+    nanoserve::validate(p.scales, p.kv_dtype, p.shape.num_kv_heads);
     require(!p.sm_scale || std::isfinite(*p.sm_scale), "sm_scale is ", p.sm_scale.value_or(0.0f),
             "; it must be finite");
 }
@@ -90,9 +95,9 @@ void sdpa(const SdpaParams& params, ReadContext& context) {
     detail::ReadState& state = context.state();
     const detail::RowOps& ops = state.row_ops(params.kv_dtype);
     for (std::int64_t query = 0; query < params.num_queries; ++query) {
-        state.for_each_share_of_heads(params.shape, params.num_tokens, [&](detail::HeadWork& work) {
-            attend(params, query, ops, work);
-        });
+        state.for_each_share_of_heads(
+            params.shape, params.scales, params.num_tokens,
+            [&](detail::HeadWork& work) { attend(params, query, ops, work); });
     }
 }
 

@@ -43,7 +43,7 @@ void read_piece(const PagedAttentionParams& p, const detail::SequenceRead& read,
                 detail::Share blocks, detail::Share kv_heads, const detail::StreamOps& ops,
                 const Target& target, detail::StreamWork& work) {
     work.begin(p.shape(), kv_heads, read.q, p.io_dtype,
-               effective_sm_scale(p.sm_scale, p.kv.layout.head_dim), ops.order);
+               {effective_sm_scale(p.sm_scale, p.kv.layout.head_dim), p.kv.scales}, ops.order);
     for (std::int64_t i = blocks.begin; i < blocks.end; ++i) {
         ops.attend_block(work.heads(), block_at(p.kv, read, i, blocks, kv_heads.begin));
     }

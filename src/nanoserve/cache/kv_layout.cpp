@@ -76,9 +76,8 @@ KVLayout interleaved_layout(const PoolShape& shape) {
 }
 
 void validate(const KVLayout& layout) {
-    require(
-        layout.dtype == DType::fp32 || layout.dtype == DType::fp16 || layout.dtype == DType::bf16,
-        "dtype ", static_cast<int>(layout.dtype), " is none of fp32, fp16, bf16");
+    require(is_pool_dtype(layout.dtype), "dtype ", static_cast<int>(layout.dtype),
+            " is none of fp32, fp16, bf16, fp8_e4m3");
     require(layout.num_blocks >= 0, "num_blocks is ", layout.num_blocks,
             "; it must not be negative");
     require(layout.block_size > 0, "block_size is ", layout.block_size,

@@ -42,7 +42,28 @@ PagedKVCache::PagedKVCache(std::int32_t num_layers, const KVLayout& layout)
       layout_(layout),
       k_(make_pools(num_layers, layout)),
       v_(make_pools(num_layers, layout)),
-      pool_(layout.num_blocks) {}
+      pool_(layout.num_blocks),
+      scales_(static_cast<std::size_t>(num_layers)) {}
+
+PagedKVCache::OwnScale::OwnScale(const KVScale& scale, std::int32_t num_kv_heads)
+    : tensor(scale.tensor) {
+    if (scale.heads != nullptr) {
+        heads.assign(scale.heads, scale.heads + num_kv_heads);
+    }
+}
+
+void PagedKVCache::set_scales(std::int32_t layer, const KVScales& scales) {
+    require_layer(layer);
+    validate(scales, layout_.dtype, layout_.num_kv_heads);
+    const auto index = static_cast<std::size_t>(layer);
+    for (const auto& [id, sequence] : sequences_) {
+        require(sequence.num_tokens[index] == 0, "sequence ", static_cast<std::int64_t>(id),
+                " holds ", sequence.num_tokens[index], " tokens of layer ", layer,
+                "; scales are set before the first");
+    }
+    scales_[index] = {OwnScale(scales.k, layout_.num_kv_heads),
+                      OwnScale(scales.v, layout_.num_kv_heads)};
+}
 
 SeqId PagedKVCache::add_sequence() {
     const SeqId id{next_seq_};
@@ -111,7 +132,8 @@ PagedKVView PagedKVCache::view(std::int32_t layer) const {
     require_layer(layer);
     return {.k_cache = k_.data() + layer_offset_bytes(layer),
             .v_cache = v_.data() + layer_offset_bytes(layer),
-            .layout = layout_};
+            .layout = layout_,
+            .scales = scales_of(layer)};
 }
 
 // The one write: plan, grow the table, scatter K and V. Nothing changes before all that can fail
@@ -136,7 +158,8 @@ WriteResult PagedKVCache::write(SeqId seq, std::int32_t layer, const KVRows& row
             std::int64_t{block} * layout_.block_size + token % layout_.block_size;
     }
     const std::int64_t offset = layer_offset_bytes(layer);
-    scatter_kv(k_.data() + offset, v_.data() + offset, layout_, rows, slot_mapping);
+    scatter_kv(k_.data() + offset, v_.data() + offset, layout_, rows, slot_mapping,
+               scales_of(layer));
     sequence.num_tokens[static_cast<std::size_t>(layer)] = plan.end;
     return result;
 }
@@ -204,6 +227,11 @@ PagedKVCache::Sequence& PagedKVCache::find(SeqId seq) {
 
 void PagedKVCache::require_layer(std::int32_t layer) const {
     require(layer >= 0 && layer < num_layers_, "layer is ", layer, "; the cache has ", num_layers_);
+}
+
+KVScales PagedKVCache::scales_of(std::int32_t layer) const {
+    const LayerScales& scales = scales_[static_cast<std::size_t>(layer)];
+    return {.k = scales.k.view(), .v = scales.v.view()};
 }
 
 std::int64_t PagedKVCache::layer_offset_bytes(std::int32_t layer) const {

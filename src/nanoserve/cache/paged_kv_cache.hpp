@@ -46,6 +46,12 @@ class PagedKVCache {
     PagedKVCache& operator=(PagedKVCache&&) = default;
     ~PagedKVCache() = default;
 
+    /// The scales of the rows of one layer, all 1 until they are set; only a cache of fp8 has any.
+    /// Keeps a copy of the factors of the heads.
+    /// @throws std::invalid_argument on an unknown layer, a scale that can't be, and while a
+    /// sequence holds tokens of that layer: they would change their values
+    void set_scales(std::int32_t layer, const KVScales& scales);
+
     /// Registers an empty sequence; takes no block.
     [[nodiscard]] SeqId add_sequence();
 
@@ -77,7 +83,8 @@ class PagedKVCache {
     /// The tables and lengths of some sequences in one layer, ready for a read.
     [[nodiscard]] BlockTables batch(std::span<const SeqId> seqs, std::int32_t layer = 0) const;
 
-    /// Borrows the pools of one layer. Valid while the cache lives.
+    /// Borrows the pools and the scales of one layer. Valid while the cache lives and until
+    /// set_scales() of that layer.
     [[nodiscard]] PagedKVView view(std::int32_t layer = 0) const;
 
     /// Who holds which block.
@@ -95,6 +102,21 @@ class PagedKVCache {
     struct Sequence {
         std::vector<BlockId> block_table;
         std::vector<std::int64_t> num_tokens;  // per layer
+    };
+
+    // One factor for the pool and, unless empty, one for each KV head.
+    struct OwnScale {
+        float tensor = 1.0f;
+        std::vector<float> heads;
+
+        OwnScale() = default;
+        OwnScale(const KVScale& scale, std::int32_t num_kv_heads);
+        [[nodiscard]] KVScale view() const {
+            return {.tensor = tensor, .heads = heads.empty() ? nullptr : heads.data()};
+        }
+    };
+    struct LayerScales {
+        OwnScale k, v;
     };
 
     // What a write of tokens [begin, end) has to take from the pool.
@@ -117,13 +139,15 @@ class PagedKVCache {
     [[nodiscard]] const Sequence& find(SeqId seq) const;
     [[nodiscard]] Sequence& find(SeqId seq);
     void require_layer(std::int32_t layer) const;
+    [[nodiscard]] KVScales scales_of(std::int32_t layer) const;
     [[nodiscard]] std::int64_t layer_offset_bytes(std::int32_t layer) const;
 
     std::int32_t num_layers_;
     KVLayout layout_;
-    AlignedBuffer k_;  // [num_layers] pools
-    AlignedBuffer v_;  // [num_layers] pools
-    BlockPool pool_;   // after the memory: an impossible size is refused there
+    AlignedBuffer k_;                  // [num_layers] pools
+    AlignedBuffer v_;                  // [num_layers] pools
+    BlockPool pool_;                   // after the memory: an impossible size is refused there
+    std::vector<LayerScales> scales_;  // [num_layers]
     std::map<SeqId, Sequence> sequences_;
     std::int64_t next_seq_ = 0;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nanoserve/cache/kv_layout.hpp>
+#include <nanoserve/cache/kv_scales.hpp>
 
 #include <type_traits>
 
@@ -14,6 +15,7 @@ struct PagedKVView {
     const void* k_cache = nullptr;  ///< pool of K rows, element type layout.dtype
     const void* v_cache = nullptr;  ///< pool of V rows, the same layout
     KVLayout layout;                ///< sizes and strides of both pools
+    KVScales scales = {};           ///< what a stored element is worth, for pools of fp8
 
     /// The K row of a token; T is the storage type of layout.dtype.
     template <class T>

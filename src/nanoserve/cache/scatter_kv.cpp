@@ -23,12 +23,14 @@ void require_slots_in_pool(const KVLayout& layout, const KVRows& rows,
 }
 
 template <class T>
-void store_rows(T* pool, const KVLayout& layout, const float* rows,
+void store_rows(T* pool, const KVScale& scale, const KVLayout& layout, const float* rows,
                 std::span<const std::int64_t> slot_mapping) {
     for (const std::int64_t slot : slot_mapping) {
         for (std::int64_t head = 0; head < layout.num_kv_heads; ++head) {
             T* row = pool + layout.offset(slot / layout.block_size, slot % layout.block_size, head);
-            std::transform(rows, rows + layout.head_dim, row, from_float<T>);
+            std::transform(
+                rows, rows + layout.head_dim, row,
+                [head_scale = scale.of_head(head)](float x) { return quantise<T>(x, head_scale); });
             rows += layout.head_dim;
         }
     }
@@ -37,13 +39,14 @@ void store_rows(T* pool, const KVLayout& layout, const float* rows,
 }  // namespace
 
 void scatter_kv(void* k_cache, void* v_cache, const KVLayout& layout, const KVRows& rows,
-                std::span<const std::int64_t> slot_mapping) {
+                std::span<const std::int64_t> slot_mapping, const KVScales& scales) {
     require_slots_in_pool(layout, rows, slot_mapping);
+    validate(scales, layout.dtype, layout.num_kv_heads);
     require(rows.num_tokens == 0 || (k_cache != nullptr && v_cache != nullptr),
             "k_cache or v_cache is null");
     visit_dtype(layout.dtype, [&]<class T>() {
-        store_rows(static_cast<T*>(k_cache), layout, rows.k, slot_mapping);
-        store_rows(static_cast<T*>(v_cache), layout, rows.v, slot_mapping);
+        store_rows(static_cast<T*>(k_cache), scales.k, layout, rows.k, slot_mapping);
+        store_rows(static_cast<T*>(v_cache), scales.v, layout, rows.v, slot_mapping);
     });
 }
 

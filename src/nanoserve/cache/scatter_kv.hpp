@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nanoserve/cache/kv_layout.hpp>
+#include <nanoserve/cache/kv_scales.hpp>
 
 #include <cstdint>
 #include <span>
@@ -10,7 +11,7 @@
 namespace nanoserve {
 
 /// New K and V rows on their way into a pool; fp32, converted to the pool's dtype as they are
-/// stored.
+/// stored: see quantise().
 struct KVRows {
     const float* k = nullptr;     ///< [num_tokens, num_kv_heads, head_dim]
     const float* v = nullptr;     ///< [num_tokens, num_kv_heads, head_dim]
@@ -24,8 +25,11 @@ struct KVRows {
 /// @param rows the new rows, fp32
 /// @param slot_mapping flat slot of each new token, one per row; all are checked before the first
 /// store
-/// @throws std::invalid_argument when the counts differ or a slot lies outside the pool, naming it
+/// @param scales by which the rows are divided before they are rounded to fp8: those that the
+/// reader's view carries
+/// @throws std::invalid_argument when the counts differ, a slot lies outside the pool or a scale
+/// can't be, naming it
 void scatter_kv(void* k_cache, void* v_cache, const KVLayout& layout, const KVRows& rows,
-                std::span<const std::int64_t> slot_mapping);
+                std::span<const std::int64_t> slot_mapping, const KVScales& scales = {});
 
 }  // namespace nanoserve

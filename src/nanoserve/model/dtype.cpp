@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::array kNames = {std::pair{DType::fp32, std::string_view("fp32")},
                                std::pair{DType::fp16, std::string_view("fp16")},
-                               std::pair{DType::bf16, std::string_view("bf16")}};
+                               std::pair{DType::bf16, std::string_view("bf16")},
+                               std::pair{DType::fp8_e4m3, std::string_view("fp8_e4m3")}};
 
 }  // namespace
 
@@ -29,7 +30,8 @@ DType parse_dtype(std::string_view text) {
             return value;
         }
     }
-    throw std::invalid_argument(join_text("dtype is \"", text, "\"; known are fp32, fp16, bf16"));
+    throw std::invalid_argument(
+        join_text("dtype is \"", text, "\"; known are fp32, fp16, bf16, fp8_e4m3"));
 }
 
 }  // namespace nanoserve

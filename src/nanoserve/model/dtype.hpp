@@ -2,18 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <nanoserve/model/fp8_e4m3.hpp>
+
 #include <bit>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace nanoserve {
 
 /// Element type of a pool, of q and of out. Arithmetic is fp32 whatever the storage.
 enum class DType : std::uint8_t {
-    fp32,  ///< float, 4 bytes
-    fp16,  ///< Fp16, 2 bytes
-    bf16,  ///< Bf16, 2 bytes
+    fp32,      ///< float, 4 bytes
+    fp16,      ///< Fp16, 2 bytes
+    bf16,      ///< Bf16, 2 bytes
+    fp8_e4m3,  ///< Fp8E4m3, 1 byte; of pools alone, see is_io_dtype() and KVScales
 };
 
 /// bfloat16 storage: the upper half of a float. Not an arithmetic type.
@@ -28,10 +32,20 @@ struct Fp16 {
 
 /// Bytes of one element.
 [[nodiscard]] constexpr std::int64_t bytes_of(DType dtype) {
-    return dtype == DType::fp32 ? 4 : 2;
+    return dtype == DType::fp32 ? 4 : dtype == DType::fp8_e4m3 ? 1 : 2;
 }
 
-/// "fp32", "fp16" or "bf16".
+/// Whether a pool can have elements of this type: all that DType names.
+[[nodiscard]] constexpr bool is_pool_dtype(DType dtype) {
+    return dtype <= DType::fp8_e4m3;
+}
+
+/// Whether q and out can have elements of this type: fp32, fp16 and bf16.
+[[nodiscard]] constexpr bool is_io_dtype(DType dtype) {
+    return dtype < DType::fp8_e4m3;
+}
+
+/// "fp32", "fp16", "bf16" or "fp8_e4m3".
 [[nodiscard]] std::string_view to_string(DType dtype);
 
 /// The inverse of to_string. Throws std::invalid_argument naming the text and the known names.
@@ -60,7 +74,7 @@ struct Fp16 {
 }
 
 /// Conversion from float to a storage type T, rounding to the nearest, ties to even; too large a
-/// value becomes infinity and NaN stays NaN.
+/// value becomes infinity, in Fp8E4m3 the largest one, and NaN stays NaN.
 template <class T>
 [[nodiscard]] constexpr T from_float(float x);
 
@@ -106,18 +120,43 @@ constexpr Fp16 from_float<Fp16>(float x) {
     return with_sign((magnitude + round_to_even - (112u << 23)) >> 13);
 }
 
+/// As e4m3_from_float().
+template <>
+constexpr Fp8E4m3 from_float<Fp8E4m3>(float x) {
+    return e4m3_from_float(x);
+}
+
+/// The element that stands for x in a pool of T: x / scale, rounded. Only fp8 has scales, so that
+/// of every other type is 1.
+template <class T>
+[[nodiscard]] constexpr T quantise(float x, [[maybe_unused]] float scale) {
+    if constexpr (std::is_same_v<T, Fp8E4m3>) {
+        return quantise_e4m3(x, scale);
+    } else {
+        return from_float<T>(x);
+    }
+}
+
+/// Calls `action.template operator()<T>()` with the storage type T of `dtype`, which is one of q
+/// and out: fewer types than a pool may have, and so less to compile.
+template <class Action>
+decltype(auto) visit_io_dtype(DType dtype, Action&& action) {
+    if (dtype == DType::fp16) {
+        return std::forward<Action>(action).template operator()<Fp16>();
+    }
+    if (dtype == DType::bf16) {
+        return std::forward<Action>(action).template operator()<Bf16>();
+    }
+    return std::forward<Action>(action).template operator()<float>();
+}
+
 /// Calls `action.template operator()<T>()` with the storage type T of `dtype`.
 template <class Action>
 decltype(auto) visit_dtype(DType dtype, Action&& action) {
-    switch (dtype) {
-        case DType::fp16:
-            return std::forward<Action>(action).template operator()<Fp16>();
-        case DType::bf16:
-            return std::forward<Action>(action).template operator()<Bf16>();
-        case DType::fp32:
-            break;
+    if (dtype == DType::fp8_e4m3) {
+        return std::forward<Action>(action).template operator()<Fp8E4m3>();
     }
-    return std::forward<Action>(action).template operator()<float>();
+    return visit_io_dtype(dtype, std::forward<Action>(action));
 }
 
 }  // namespace nanoserve

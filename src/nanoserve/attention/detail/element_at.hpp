@@ -22,14 +22,28 @@ namespace nanoserve::detail {
     return element_at(p.q, p.io_dtype, seq * q_stride + head * head_dim + d);
 }
 
-/// Element d of the K or V row of token t, found through the block table; `pool` is p.kv.k_cache or
-/// p.kv.v_cache.
-[[nodiscard]] inline double pool_element(const void* pool, const PagedAttentionParams& p,
-                                         std::int64_t seq, std::int64_t t, std::int64_t kv_head,
-                                         std::int64_t d) {
+/// Element d of the row of token t in a pool of `p`, found through the block table, times its
+/// scale. Exact: the product of two floats fits a double.
+[[nodiscard]] inline double pool_element(const void* pool, const KVScale& scale,
+                                         const PagedAttentionParams& p, std::int64_t seq,
+                                         std::int64_t t, std::int64_t kv_head, std::int64_t d) {
     const KVLayout& layout = p.kv.layout;
     const std::int64_t block = p.block_tables[seq * p.max_blocks_per_seq + t / layout.block_size];
-    return element_at(pool, layout.dtype, layout.offset(block, t % layout.block_size, kv_head) + d);
+    return element_at(pool, layout.dtype,
+                      layout.offset(block, t % layout.block_size, kv_head) + d) *
+           double{scale.of_head(kv_head)};
+}
+
+/// Element d of the K row of token t, as the read is to understand it.
+[[nodiscard]] inline double k_element(const PagedAttentionParams& p, std::int64_t seq,
+                                      std::int64_t t, std::int64_t kv_head, std::int64_t d) {
+    return pool_element(p.kv.k_cache, p.kv.scales.k, p, seq, t, kv_head, d);
+}
+
+/// Element d of the V row of token t.
+[[nodiscard]] inline double v_element(const PagedAttentionParams& p, std::int64_t seq,
+                                      std::int64_t t, std::int64_t kv_head, std::int64_t d) {
+    return pool_element(p.kv.v_cache, p.kv.scales.v, p, seq, t, kv_head, d);
 }
 
 }  // namespace nanoserve::detail

@@ -26,9 +26,11 @@ void check_call([[maybe_unused]] Share kv_heads, [[maybe_unused]] std::int64_t k
 
 }  // namespace
 
-void HeadWork::reserve(const AttentionShape& shape, Share kv_heads, std::int64_t num_tokens) {
+void HeadWork::reserve(const AttentionShape& shape, const KVScales& scales, Share kv_heads,
+                       std::int64_t num_tokens) {
     constexpr std::int64_t kLine = AlignedBuffer::kAlignment / sizeof(float);
     shape_ = shape;
+    scales_ = scales;
     kv_heads_ = kv_heads;
     num_tokens_ = num_tokens;
     // One cache line more than needed: rows a power of two apart would fall into the same cache
@@ -45,7 +47,7 @@ void HeadWork::reserve(const AttentionShape& shape, Share kv_heads, std::int64_t
 void HeadWork::load_query(const void* q, DType dtype) {
     const std::int64_t first = kv_heads_.begin * group_size() * shape_.head_dim;
     const std::int64_t count = num_rows() * shape_.head_dim;
-    visit_dtype(dtype, [&]<class T>() {
+    visit_io_dtype(dtype, [&]<class T>() {
         const T* source = static_cast<const T*>(q) + first;
         std::transform(source, source + count, q_, [](T x) { return to_float(x); });
     });
@@ -57,7 +59,8 @@ void HeadWork::load_query(const void* q, DType dtype) {
 void HeadWork::score(const RowOps& ops, std::int64_t kv_head, std::int64_t first, const Rows& k,
                      float sm_scale) {
     check_call(kv_heads_, kv_head, k);
-    ops.score_rows(q_ + group_offset(kv_head), group_size(), k, sm_scale, scores(kv_head, first));
+    ops.score_rows(q_ + group_offset(kv_head), group_size(), k,
+                   sm_scale * scales_.k.of_head(kv_head), scores(kv_head, first));
 }
 
 void HeadWork::accumulate(const RowOps& ops, std::int64_t kv_head, std::int64_t first,
@@ -110,10 +113,11 @@ void HeadWork::write_output(void* out, DType dtype, float* lse) {
         const float divisor =
             sum == 0.0f ? 1.0f : sum;  // no visible token: the sums are 0 and stay 0
         const float* sums = sums_ + row * shape_.head_dim;
-        visit_dtype(dtype, [&]<class T>() {
+        const float v_scale = scales_.v.of_head(kv_heads_.begin + row / group_size());
+        visit_io_dtype(dtype, [&]<class T>() {
             std::transform(sums, sums + shape_.head_dim,
                            static_cast<T*>(out) + (first_row + row) * shape_.head_dim,
-                           [divisor](float x) { return from_float<T>(x / divisor); });
+                           [=](float x) { return from_float<T>(x / divisor * v_scale); });
         });
         if (lse != nullptr) {
             // ln 0 is -inf, which is the lse of no tokens.

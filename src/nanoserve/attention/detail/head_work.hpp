@@ -5,6 +5,7 @@
 #include <nanoserve/attention/detail/float_buffer.hpp>
 #include <nanoserve/attention/detail/row_ops.hpp>
 #include <nanoserve/attention/detail/thread_team.hpp>
+#include <nanoserve/cache/kv_scales.hpp>
 #include <nanoserve/model/attention_shape.hpp>
 
 #include <vector>
@@ -16,8 +17,10 @@ namespace nanoserve::detail {
 class HeadWork {
   public:
     /// Makes room for kv heads [kv_heads.begin, kv_heads.end) of `shape` and `num_tokens` scores
-    /// for each query head.
-    void reserve(const AttentionShape& shape, Share kv_heads, std::int64_t num_tokens);
+    /// for each query head. `scales` are those of the rows that follow: a factor on every score,
+    /// and one on every output, so that no element is multiplied by itself.
+    void reserve(const AttentionShape& shape, const KVScales& scales, Share kv_heads,
+                 std::int64_t num_tokens);
 
     /// Converts the query, [num_q_heads, head_dim] of `dtype`, and clears the sums.
     void load_query(const void* q, DType dtype);
@@ -40,8 +43,9 @@ class HeadWork {
     /// Turns all scores into softmax weights that are not yet divided by their sum.
     void exponentiate(const RowOps& ops);
 
-    /// Divides by the sums of the weights and writes out, [num_q_heads, head_dim] of `dtype`, and
-    /// lse, [num_q_heads] (may be nullptr); only the rows of these heads.
+    /// Divides by the sums of the weights, multiplies by the scale of V and writes out,
+    /// [num_q_heads, head_dim] of `dtype`, and lse, [num_q_heads] (may be nullptr); only the rows
+    /// of these heads.
     void write_output(void* out, DType dtype, float* lse);
 
   private:
@@ -62,6 +66,7 @@ class HeadWork {
     }
 
     AttentionShape shape_;
+    KVScales scales_;
     Share kv_heads_;
     std::int64_t num_tokens_ = 0;
     std::int64_t score_stride_ = 0;

@@ -29,6 +29,7 @@ struct Register {
     typedef std::int32_t Int __attribute__((vector_size(kWidth * 4)));
     typedef std::uint32_t Uint __attribute__((vector_size(kWidth * 4)));
     typedef std::uint16_t Half __attribute__((vector_size(kWidth * 2)));
+    typedef std::uint8_t Byte __attribute__((vector_size(kWidth)));
 };
 
 /// All kNumLanes lanes: one register of 16 floats (AVX-512), two of 8 (AVX2) or four of 4
@@ -85,6 +86,22 @@ NANOSERVE_INLINE typename Register<kWidth>::Float load_floats(const Fp16* source
     }
 #endif
     return widen_fp16<kWidth>(source);
+}
+
+// The vector form of to_float(Fp8E4m3): both kinds of values are made, and each lane takes its own.
+template <int kWidth>
+NANOSERVE_INLINE typename Register<kWidth>::Float load_floats(const Fp8E4m3* source) {
+    using R = Register<kWidth>;
+    const auto bits =
+        __builtin_convertvector(load_vector<typename R::Byte>(source), typename R::Uint);
+    const typename R::Uint magnitude = bits & 0x7fu;
+    const auto small = (typename R::Int)magnitude;  // below 2^7, and signed ones convert faster
+    const auto subnormal =
+        (typename R::Uint)(__builtin_convertvector(small, typename R::Float) * 0x1p-9f);
+    const auto normal = (magnitude << 20) + (120u << 23);
+    const auto finite = magnitude < 0x08u ? subnormal : normal;
+    const auto value = magnitude == 0x7fu ? finite | 0x7fc00000u : finite;
+    return (typename R::Float)(((bits & 0x80u) << 24) | value);
 }
 
 /// The kNumLanes elements at `source`, as fp32.

@@ -23,7 +23,8 @@ class ReadState {
 
     /// Splits the KV heads over the threads and calls task(work) on each; `work` has room for
     /// num_tokens scores.
-    void for_each_share_of_heads(const AttentionShape& shape, std::int64_t num_tokens,
+    void for_each_share_of_heads(const AttentionShape& shape, const KVScales& scales,
+                                 std::int64_t num_tokens,
                                  const std::function<void(HeadWork&)>& task);
 
     /// The running softmaxes of thread `index`, for streaming_read.

@@ -87,9 +87,10 @@ NANOSERVE_INLINE void store_folded(const Lanes<kWidth> (&sum)[4][kHeads], float 
     __builtin_memcpy(scores, &scaled, sizeof scaled);
 }
 
-// Lanes that one step along a row fills: a cache line of it, where the registers are wide enough.
+// Lanes that one step along a row fills: a cache line of 16-bit elements, where the registers are
+// wide enough.
 template <int kWidth, class T>
-constexpr int kStepLanes = sizeof(T) == 2 && kWidth == kNumLanes ? 2 : 1;
+constexpr int kStepLanes = sizeof(T) <= 2 && kWidth == kNumLanes ? 2 : 1;
 
 template <int kWidth, class T>
 constexpr int kStep = kStepLanes<kWidth, T>* kNumLanes;  // elements
@@ -314,8 +315,8 @@ NANOSERVE_INLINE void attend_chunk(const StreamHeads& heads, const StreamBlock& 
     for (std::int64_t i = 0; i < num_tiles; ++i) {
         const bool ask = i % tiles == 0;  // once for all tiles of a group
         const TileRows<T> k(block.k, ask ? block.next_k : nullptr, block, i / tiles, first, count);
-        score_chunk<kWidth, T, kWhole>(heads.q + i * tile_size, k, heads.head_dim, heads.sm_scale,
-                                       heads.chunk[i]);
+        score_chunk<kWidth, T, kWhole>(heads.q + i * tile_size, k, heads.head_dim,
+                                       heads.score_scale[i / tiles], heads.chunk[i]);
     }
     for (std::int64_t i = 0; i < num_tiles; ++i) {
         heads.chunk[i].is_first = block.is_first && first == 0;

@@ -36,7 +36,7 @@ struct StreamHeads {
     std::int64_t num_kv_heads = 0;
     std::int64_t group_size = 0;
     std::int64_t head_dim = 0;
-    float sm_scale = 0.0f;
+    const float* score_scale = nullptr;  ///< [num_kv_heads], sm_scale times the scale of K
     const float* q = nullptr;  ///< [num_kv_heads, tiles, kStreamHeads, head_dim], 0 in unused heads
     StreamChunk* chunk = nullptr;  ///< [num_kv_heads, tiles], scratch
     float* max = nullptr;  ///< [num_kv_heads, tiles, kStreamHeads], -inf before the first token

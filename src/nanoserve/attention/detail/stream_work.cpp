@@ -63,8 +63,9 @@ void StreamWork::for_each_head(Action action) const {
 }
 
 void StreamWork::begin(const AttentionShape& shape, Share kv_heads, const void* q, DType dtype,
-                       float sm_scale, ElementOrder order) {
+                       const StreamScales& scales, ElementOrder order) {
     shape_ = shape;
+    v_scale_ = scales.kv.v;
     kv_heads_ = kv_heads;
     order_ = order;
     const std::int64_t head_dim = shape.head_dim;
@@ -72,10 +73,14 @@ void StreamWork::begin(const AttentionShape& shape, Share kv_heads, const void* 
     const std::int64_t num_tiles = num_kv_heads * tiles_in_group(shape.group_size());
     const std::int64_t num_slots = num_tiles * kStreamHeads;
     chunks_.resize(std::max(chunks_.size(), static_cast<std::size_t>(num_tiles)));
+    float* score_scale = score_scale_.reserve(num_kv_heads);
+    for (std::int64_t i = 0; i < num_kv_heads; ++i) {
+        score_scale[i] = scales.sm_scale * scales.kv.k.of_head(kv_heads.begin + i);
+    }
     heads_ = {.num_kv_heads = num_kv_heads,
               .group_size = shape.group_size(),
               .head_dim = head_dim,
-              .sm_scale = sm_scale,
+              .score_scale = score_scale,
               .q = query_slots(q, dtype, num_slots),
               .chunk = chunks_.data(),
               .max = max_.reserve(num_slots),
@@ -96,7 +101,7 @@ const float* StreamWork::query_slots(const void* q, DType dtype, std::int64_t nu
     if (has_unused_slots) {
         std::fill_n(slots, num_slots * head_dim, 0.0f);
     }
-    visit_dtype(dtype, [&]<class T>() {
+    visit_io_dtype(dtype, [&]<class T>() {
         for_each_head([&](std::int64_t slot, std::int64_t q_head) {
             load_row(static_cast<const T*>(q) + q_head * head_dim, head_dim, order_,
                      slots + slot * head_dim);
@@ -107,14 +112,15 @@ const float* StreamWork::query_slots(const void* q, DType dtype, std::int64_t nu
 
 void StreamWork::write_output(void* out, DType dtype, float* lse) const {
     const std::int64_t head_dim = heads_.head_dim;
-    visit_dtype(dtype, [&]<class T>() {
+    visit_io_dtype(dtype, [&]<class T>() {
         for_each_head([&](std::int64_t slot, std::int64_t q_head) {
             const float sum = heads_.sum[slot];
             T* target = static_cast<T*>(out) + q_head * head_dim;
             if (sum == 0.0f) {  // no token
                 std::fill_n(target, head_dim, from_float<T>(0.0f));
             } else {
-                store_row(heads_.out + slot * head_dim, 1.0f / sum, head_dim, order_, target);
+                const float v_scale = v_scale_.of_head(q_head / shape_.group_size());
+                store_row(heads_.out + slot * head_dim, v_scale / sum, head_dim, order_, target);
             }
             if (lse != nullptr) {
                 lse[q_head] = static_cast<float>(double{heads_.max[slot]} + std::log(double{sum}));

@@ -6,12 +6,19 @@
 #include <nanoserve/attention/detail/stream_ops.hpp>
 #include <nanoserve/attention/detail/thread_team.hpp>
 #include <nanoserve/cache/aligned_buffer.hpp>
+#include <nanoserve/cache/kv_scales.hpp>
 #include <nanoserve/model/attention_shape.hpp>
 
 #include <cstdint>
 #include <vector>
 
 namespace nanoserve::detail {
+
+/// The factors on scores and on values.
+struct StreamScales {
+    float sm_scale = 0.0f;
+    KVScales kv;
+};
 
 /// The running softmaxes of the query heads that one thread has taken, in tiles of kStreamHeads
 /// heads.
@@ -21,7 +28,7 @@ class StreamWork {
     /// the query, [num_q_heads, head_dim] of `dtype`, into the order that the steps want, and
     /// starts with no token.
     void begin(const AttentionShape& shape, Share kv_heads, const void* q, DType dtype,
-               float sm_scale, ElementOrder order);
+               const StreamScales& scales, ElementOrder order);
 
     /// What the steps work on.
     [[nodiscard]] const StreamHeads& heads() const { return heads_; }
@@ -42,9 +49,10 @@ class StreamWork {
 
     AttentionShape shape_;
     Share kv_heads_;
+    KVScale v_scale_;
     ElementOrder order_;
     StreamHeads heads_;
-    FloatBuffer q_, max_, sum_, out_;
+    FloatBuffer q_, score_scale_, max_, sum_, out_;
     std::vector<StreamChunk> chunks_;
 };
 
