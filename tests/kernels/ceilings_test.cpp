@@ -66,6 +66,19 @@ TEST_CASE("load_only reads rows of fp32", "[kernels][ceilings]") {
                .seq_lens = {100, 3}});
 }
 
+TEST_CASE("load_only counts bytes: it takes rows of fp8 as any others", "[kernels][ceilings]") {
+    needs_gpu();
+    const auto order = GENERATE(PoolOrder::nhd, PoolOrder::hnd);
+    const auto head_dim = GENERATE(64, 128);
+    check_sum({.shape = {.num_q_heads = 8, .num_kv_heads = 8, .head_dim = head_dim},
+               .block_size = 16,
+               .seq_lens = {16, 1, 0, 200, 15, 17},
+               .dtype = DType::fp8_e4m3,
+               .io_dtype = DType::bf16,
+               .order = order,
+               .scaled = true});
+}
+
 TEST_CASE("load_only takes any block size and any number of heads", "[kernels][ceilings]") {
     needs_gpu();
     const auto block_size = GENERATE(1, 3, 16, 64);

@@ -9,6 +9,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <kernels/cuda_error.hpp>
 
 #include <cstdint>
@@ -29,14 +30,16 @@ __global__ void count_differences(std::uint32_t first, std::uint32_t step,
                            __bfloat16_as_ushort(__float2bfloat16_rn(x));
     const bool same_fp16 =
         nanoserve::from_float<nanoserve::Fp16>(x).bits == __half_as_ushort(__float2half_rn(x));
-    if (!same_bf16 || !same_fp16) {
+    const bool same_fp8 = nanoserve::from_float<nanoserve::Fp8E4m3>(x).bits ==
+                          __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3);
+    if (!same_bf16 || !same_fp16 || !same_fp8) {
         atomicAdd(num_different, 1u);
     }
 }
 
 }  // namespace
 
-TEST_CASE("floats become the same bf16 and fp16 bits as CUDA's conversions", "[kernels]") {
+TEST_CASE("floats become the same bf16, fp16 and fp8 bits as CUDA's conversions", "[kernels]") {
     nanoserve::testing::needs_gpu();
     constexpr std::uint32_t kNumThreads = 256, kNumBlocks = 1u << 16;
     std::uint32_t* num_different = nullptr;

@@ -84,14 +84,17 @@ void check_gather(const CaseSpec& spec) {
 TEST_CASE("gather_attention equals the oracle for every dtype and order of the pool",
           "[kernels][gather]") {
     needs_gpu();
-    const auto dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
+    const auto dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16, DType::fp8_e4m3);
+    const bool is_fp8 = dtype == DType::fp8_e4m3;
+    const DType io_dtype = is_fp8 ? GENERATE(DType::fp16, DType::bf16) : dtype;
     const auto order = GENERATE(PoolOrder::nhd, PoolOrder::hnd, PoolOrder::interleaved);
     check_gather({.shape = {.num_q_heads = 8, .num_kv_heads = 2, .head_dim = 64},
                   .block_size = 16,
                   .seq_lens = {1, 16, 0, 17, 130, 15},
                   .dtype = dtype,
-                  .io_dtype = dtype,
-                  .order = order});
+                  .io_dtype = io_dtype,
+                  .order = order,
+                  .scaled = is_fp8});
 }
 
 TEST_CASE("gather_attention equals the oracle for awkward sizes", "[kernels][gather]") {
@@ -167,6 +170,7 @@ TEST_CASE("gather_attention refuses what it doesn't take before it launches", "[
         CHECK_THROWS_AS(gather_workspace_bytes(on_device.params()), std::invalid_argument);
     };
     refused_size({.shape = shape, .dtype = DType::bf16, .io_dtype = DType::fp32});
+    refused_size({.shape = shape, .dtype = DType::fp8_e4m3, .io_dtype = DType::fp32});
     refused_size({.shape = {.num_q_heads = 2, .num_kv_heads = 2, .head_dim = 6}});
     refused_size({.shape = {.num_q_heads = 2, .num_kv_heads = 2, .head_dim = 512}});
 }

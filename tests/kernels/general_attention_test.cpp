@@ -97,7 +97,8 @@ TEST_CASE(
     "the pool",
     "[kernels]") {
     needs_gpu();
-    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
+    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16, DType::fp8_e4m3);
+    const bool scaled = dtype == DType::fp8_e4m3 && GENERATE(false, true);
     const DType io_dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
     const PoolOrder order = GENERATE(PoolOrder::nhd, PoolOrder::hnd, PoolOrder::interleaved);
     const std::int32_t head_dim = GENERATE(40, 64, 128, 256);
@@ -106,7 +107,8 @@ TEST_CASE(
                   .seq_lens = {0, 7, 33},
                   .dtype = dtype,
                   .io_dtype = io_dtype,
-                  .order = order});
+                  .order = order,
+                  .scaled = scaled});
 }
 
 TEST_CASE("general_attention agrees when one token takes nearly all the weight", "[kernels]") {

@@ -64,19 +64,28 @@ std::size_t pool_bytes(const KVLayout& layout) {
 }
 
 // Scatters on both sides into pools full of 0xff that start `shift` bytes into their buffers.
+// Pools of fp8 have a scale for each head.
 void require_same_bits(const KVLayout& layout, const NewRows& rows, std::size_t shift = 0) {
+    const bool is_fp8 = layout.dtype == DType::fp8_e4m3;
+    const std::vector<float> heads = {0.37f, 1.0f, 2.9f};
+    const DeviceBuffer device_heads(heads);
+    const auto scales = [is_fp8](const float* factors) {
+        return is_fp8 ? nanoserve::KVScales{.k = {0.011f, factors}, .v = {.tensor = 3.3f}}
+                      : nanoserve::KVScales{};
+    };
     const std::vector<std::byte> empty(pool_bytes(layout) + shift, std::byte{0xff});
     auto k = empty;
     auto v = empty;
     const auto num_tokens = std::ssize(rows.slots);
     nanoserve::scatter_kv(k.data() + shift, v.data() + shift, layout,
-                          {rows.k.data(), rows.v.data(), num_tokens}, rows.slots);
+                          {rows.k.data(), rows.v.data(), num_tokens}, rows.slots,
+                          scales(heads.data()));
 
     const DeviceBuffer k_device(empty), v_device(empty), k_rows(rows.k), v_rows(rows.v),
         slots(rows.slots);
     nanoserve::scatter_kv(k_device.data() + shift, v_device.data() + shift, layout,
                           {k_rows.as<float>(), v_rows.as<float>(), num_tokens},
-                          slots.as<std::int64_t>(), nullptr);
+                          slots.as<std::int64_t>(), nullptr, scales(device_heads.as<float>()));
     REQUIRE(k_device.to_host() == k);
     REQUIRE(v_device.to_host() == v);
 }
@@ -97,7 +106,7 @@ KVLayout make_layout(PoolOrder order, const nanoserve::PoolShape& shape) {
 
 TEST_CASE("scatter_kv stores the bits that the CPU stores", "[kernels]") {
     needs_gpu();
-    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
+    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16, DType::fp8_e4m3);
     const PoolOrder order = GENERATE(PoolOrder::nhd, PoolOrder::hnd, PoolOrder::interleaved);
     const std::int32_t head_dim = GENERATE(1, 3, 4, 8, 20, 64, 128);
     CAPTURE(static_cast<int>(dtype), static_cast<int>(order), head_dim);
@@ -111,7 +120,7 @@ TEST_CASE("scatter_kv stores the bits that the CPU stores", "[kernels]") {
 
 TEST_CASE("scatter_kv takes pools and strides that no wide store could take", "[kernels]") {
     needs_gpu();
-    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16);
+    const DType dtype = GENERATE(DType::fp32, DType::fp16, DType::bf16, DType::fp8_e4m3);
     KVLayout layout = nanoserve::nhd_layout(
         {.dtype = dtype, .num_blocks = 3, .block_size = 4, .num_kv_heads = 2, .head_dim = 64});
     require_same_bits(layout, make_rows(layout, 12), 4);

@@ -92,6 +92,8 @@ class DeviceCase {
           block_tables_(host.block_tables,
                         bytes_of_count(host.num_seqs * host.max_blocks_per_seq, sizeof(BlockId))),
           seq_lens_(host.seq_lens, bytes_of_count(host.num_seqs, sizeof(std::int32_t))),
+          k_scales_(host.kv.scales.k.heads, scale_bytes(host, host.kv.scales.k)),
+          v_scales_(host.kv.scales.v.heads, scale_bytes(host, host.kv.scales.v)),
           status_(std::vector<std::uint32_t>{0}) {}
 
     /// The host's parameters with the pointers of the copies.
@@ -102,6 +104,8 @@ class DeviceCase {
         device.lse = host_.lse == nullptr ? nullptr : lse_.as<float>();
         device.kv.k_cache = k_.data();
         device.kv.v_cache = v_offset(host_) == 0 ? v_.data() : k_.data() + v_offset(host_);
+        device.kv.scales.k.heads = on_device(host_.kv.scales.k, k_scales_);
+        device.kv.scales.v.heads = on_device(host_.kv.scales.v, v_scales_);
         device.block_tables = block_tables_.as<BlockId>();
         device.seq_lens = seq_lens_.as<std::int32_t>();
         return device;
@@ -159,6 +163,12 @@ class DeviceCase {
     static std::size_t pool_bytes(const KVLayout& layout) {
         return bytes(layout.num_blocks * layout.block_stride, layout.dtype);
     }
+    static std::size_t scale_bytes(const PagedAttentionParams& p, const KVScale& scale) {
+        return scale.heads == nullptr ? 0 : bytes_of_count(p.kv.layout.num_kv_heads, sizeof(float));
+    }
+    static const float* on_device(const KVScale& host, const DeviceBuffer& heads) {
+        return host.heads == nullptr ? nullptr : heads.as<float>();
+    }
     // Bytes from K to V where both stand in one buffer, else 0.
     static std::ptrdiff_t v_offset(const PagedAttentionParams& p) {
         const auto* k = static_cast<const std::byte*>(p.kv.k_cache);
@@ -168,7 +178,7 @@ class DeviceCase {
     }
 
     PagedAttentionParams host_;
-    DeviceBuffer q_, out_, lse_, k_, v_, block_tables_, seq_lens_, status_;
+    DeviceBuffer q_, out_, lse_, k_, v_, block_tables_, seq_lens_, k_scales_, v_scales_, status_;
 };
 
 }  // namespace nanoserve::testing
