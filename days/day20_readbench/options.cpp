@@ -70,7 +70,7 @@ void add_flags(CLI::App& app, Options& options, Flags& flags) {
         ->check(CLI::Range(1, 65536));
     with_default("--model", flags.model, "whose heads")->check(CLI::IsMember(model_names()));
     with_default("--dtype", flags.dtype, "element type of the pool")
-        ->check(CLI::IsMember({"fp32", "fp16", "bf16"}));
+        ->check(CLI::IsMember({"fp32", "fp16", "bf16", "fp8_e4m3"}));
     with_default("--threads", options.num_threads, "threads of each read")
         ->check(CLI::Range(1, 1024));
     with_default("--cache", flags.cache,

@@ -91,7 +91,7 @@ TEST_CASE("a wrong flag is one line with its value and its limit", "[days]") {
     refused({"--threads", "1025"}, "--threads: Value 1025 not in range 1 to 1024");
     refused({"--threads", "99999999999999999999"}, "--threads");
     refused({"--model", "gpt"}, "--model: gpt not in {llama-3.2-1b,llama-3-8b}");
-    refused({"--dtype", "fp8"}, "--dtype: fp8 not in {fp32,fp16,bf16}");
+    refused({"--dtype", "fp8"}, "--dtype: fp8 not in {fp32,fp16,bf16,fp8_e4m3}");
     refused({"--cache", "hot"}, "--cache: hot not in {warm,cold}");
     refused({"--seed", "-1"}, "--seed");
     refused({"--seed", ""}, "--seed");

@@ -75,6 +75,11 @@ test_day_20_takes_streaming_as_a_third_curve() {
     expect "rows and header" "$(num_lines day-20-readbench.csv)" 5
 }
 
+test_day_20_reads_pools_of_fp8() {
+    expect status "$(status_of short_sweep --reads gather,fused,streaming --dtype fp8_e4m3)" 0
+    says day-20-readbench.csv 'fp8_e4m3,1,warm'
+}
+
 test_day_20_without_gnuplot_keeps_the_csv() {
     mkdir bin
     ln -s "$(command -v sh)" bin/sh

@@ -92,8 +92,10 @@ NANOSERVE_INLINE typename Register<kWidth>::Float load_floats(const Fp16* source
 template <int kWidth>
 NANOSERVE_INLINE typename Register<kWidth>::Float load_floats(const Fp8E4m3* source) {
     using R = Register<kWidth>;
-    const auto bits =
-        __builtin_convertvector(load_vector<typename R::Byte>(source), typename R::Uint);
+    // In two steps, because the compiler widens by two at most without leaving its vectors.
+    const auto half =
+        __builtin_convertvector(load_vector<typename R::Byte>(source), typename R::Half);
+    const auto bits = __builtin_convertvector(half, typename R::Uint);
     const typename R::Uint magnitude = bits & 0x7fu;
     const auto small = (typename R::Int)magnitude;  // below 2^7, and signed ones convert faster
     const auto subnormal =
