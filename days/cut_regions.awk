@@ -7,7 +7,8 @@
 # `region: name | what is wanted`. A region that is one thing in braces, such as a function or a loop, keeps its
 # head, with the comment above it, and its last brace. Modes:
 #
-#   stub      each region becomes a TODO and an exception that says what is wanted
+#   stub      each region becomes a TODO and an exception that says what is wanted; where the head says constexpr,
+#             an exception at run time, since a function that can only throw may not be constexpr
 #   empty     each region becomes nothing, or `return {};` where it returned a value
 #   solution  the regions alone
 
@@ -21,7 +22,12 @@ function show_region(   i) {
     print ""
 }
 
-function empty_region(   i, head, tail, margin, returns) {
+function throw_at(margin) {
+    print margin "throw std::logic_error("
+    print margin "    \"implement on Day " day ": " wanted[region] "\");"
+}
+
+function empty_region(   i, head, tail, margin, returns, constant) {
     margin = margin_of(lines[1])
     tail = count + 1 # the first line that stays behind what is taken away
     if (lines[count] == margin "}") {
@@ -31,11 +37,18 @@ function empty_region(   i, head, tail, margin, returns) {
     }
     for (i = head + 1; i < tail; i++) if (index(lines[i], margin "return ") == 1) returns = 1
 
-    for (i = 1; i <= head; i++) print lines[i]
-    if (mode == "stub") {
-        print margin "// TODO: " wanted[region] "."
-        print margin "throw std::logic_error("
-        print margin "    \"implement on Day " day ": " wanted[region] "\");"
+    for (i = 1; i <= head; i++) {
+        print lines[i]
+        if (lines[i] ~ /constexpr/) constant = 1
+    }
+    if (mode == "stub") print margin "// TODO: " wanted[region] "."
+    if (mode == "stub" && constant) {
+        print margin "if (!std::is_constant_evaluated()) {"
+        throw_at(margin "    ")
+        print margin "}"
+        print margin "return {};"
+    } else if (mode == "stub") {
+        throw_at(margin)
     } else if (returns) {
         print margin "return {};"
     }
@@ -70,6 +83,7 @@ region != "" { lines[++count] = $0; next }
 mode == "stub" && /^#include/ && !told++ {
     print "// The exercise of Day " day ": fill in what throws. ./course check day" day
     print "#include <stdexcept>"
+    if (source ~ /[.]hpp$/) print "#include <type_traits>"
 }
 
 { put($0) }

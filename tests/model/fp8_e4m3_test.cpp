@@ -141,6 +141,22 @@ TEST_CASE("quantise divides by the scale of a pool of fp8, and by nothing elsewh
     CHECK(nanoserve::quantise<Fp8E4m3>(449.0f * kScale, kScale).bits == 0x7eu);
 }
 
+TEST_CASE("e4m3_scale stores the largest value as 448", "[model]") {
+    std::mt19937 random(10);
+    std::uniform_real_distribution<float> exponent(-99.0f, 127.0f);
+    for (int i = 0; i < 1000; ++i) {
+        const float largest = std::exp2(exponent(random));
+        CAPTURE(i, largest);
+        const float scale = nanoserve::e4m3_scale(largest);
+        REQUIRE(std::isnormal(scale));
+        REQUIRE(nanoserve::quantise_e4m3(largest, scale).bits == kLargest);
+        REQUIRE(nanoserve::quantise_e4m3(-largest, scale).bits == (kLargest | 0x80u));
+    }
+    CHECK(nanoserve::e4m3_scale(0.0f) == 1.0f);
+    CHECK(nanoserve::e4m3_scale(0x1p-149f) == 1.0f);
+    CHECK(std::isnormal(nanoserve::e4m3_scale(0x1p-100f)));
+}
+
 TEST_CASE("e4m3 is a type of pools, not of q and out", "[model]") {
     using nanoserve::DType;
     CHECK(nanoserve::bytes_of(DType::fp8_e4m3) == 1);

@@ -15,6 +15,9 @@ struct Fp8E4m3 {
     std::uint8_t bits = 0;  ///< as stored
 };
 
+/// The largest value of an Fp8E4m3.
+inline constexpr float kE4m3Largest = 448.0f;
+
 //! [to float]
 /// Exact, subnormals and NaN included.
 [[nodiscard]] constexpr float to_float(Fp8E4m3 x) {
@@ -64,5 +67,14 @@ struct Fp8E4m3 {
     return e4m3_from_float(x / scale);
 }
 //! [quantise]
+
+//! [scale]
+/// A scale for values of magnitudes up to `largest`, which is finite: the one that stores `largest`
+/// as 448, so that no code is left unused and nothing saturates. 1 where all values are 0, or so
+/// small (below 2^-100) that the quotient could be no normal float.
+[[nodiscard]] constexpr float e4m3_scale(float largest) {
+    return largest < 0x1p-100f ? 1.0f : largest / kE4m3Largest;
+}
+//! [scale]
 
 }  // namespace nanoserve
