@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of general_attention and those of its CPU twin have in common.
+// What the tests of the kernels and those of their CPU twins have in common.
 #pragma once
 
 #include "support/paged_case.hpp"
@@ -9,10 +9,12 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <kernels/general/access_report.hpp>
 #include <kernels/general/rounding_bounds.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace nanoserve::testing {
 
@@ -43,6 +45,46 @@ inline void require_within(const void* out, const float* lse, const PagedAttenti
 /// The same within what rounding explains of general_attention and its twin.
 inline void require_close(const void* out, const float* lse, const PagedAttentionParams& params) {
     require_within(out, lse, params, paged_attention_rounding_bounds(params));
+}
+
+/// Times that each slot of the pool holds a token of the sequence.
+inline std::map<std::int64_t, std::int32_t> own_slots(const PagedAttentionParams& p,
+                                                      std::int64_t seq) {
+    std::map<std::int64_t, std::int32_t> slots;
+    const std::int32_t block_size = p.kv.layout.block_size;
+    for (std::int64_t t = 0; t < p.seq_lens[seq]; ++t) {
+        const std::int64_t block = p.block_tables[seq * p.max_blocks_per_seq + t / block_size];
+        ++slots[block * block_size + t % block_size];
+    }
+    return slots;
+}
+
+/// Requires that every head of the report has read every element of K and of V of its sequence
+/// `times` times for each time that it stands in the table, and nothing else. `p` has valid tables.
+inline void require_each_byte(const AccessReport& report, const PagedAttentionParams& p,
+                              std::int32_t times) {
+    for (std::int64_t seq = 0; seq < p.num_seqs; ++seq) {
+        const auto slots = own_slots(p, seq);
+        const std::int64_t row_bytes = p.kv.layout.head_dim * bytes_of(p.kv.layout.dtype);
+        for (std::int32_t head = 0; head < report.num_q_heads; ++head) {
+            CAPTURE(seq, head);
+            const HeadAccess& access = report.at(seq, head);
+            REQUIRE(access.k_bytes == times * p.seq_lens[seq] * row_bytes);
+            REQUIRE(access.v_bytes == times * p.seq_lens[seq] * row_bytes);
+            REQUIRE(access.rows.size() == slots.size());
+            for (const auto& [slot, reads] : access.rows) {
+                const std::vector<std::int32_t> expected(
+                    static_cast<std::size_t>(p.kv.layout.head_dim), times * slots.at(slot));
+                REQUIRE(reads.k == expected);
+                REQUIRE(reads.v == expected);
+            }
+        }
+    }
+}
+
+/// The same once.
+inline void require_each_byte_once(const AccessReport& report, const PagedAttentionParams& p) {
+    require_each_byte(report, p, 1);
 }
 
 /// The tables without the used entries that lie outside the pool, and without their tokens.

@@ -15,7 +15,6 @@
 #include <kernels/general/twin.hpp>
 
 #include <cstring>
-#include <map>
 #include <random>
 
 using Catch::Matchers::Message;
@@ -29,42 +28,10 @@ using nanoserve::testing::CaseSpec;
 using nanoserve::testing::PagedCase;
 using nanoserve::testing::PoolOrder;
 using nanoserve::testing::require_close;
+using nanoserve::testing::require_each_byte_once;
 using nanoserve::testing::without_absent_blocks;
 
 namespace {
-
-// Times that each slot of the pool holds a token of the sequence.
-std::map<std::int64_t, std::int32_t> own_slots(const PagedAttentionParams& p, std::int64_t seq) {
-    std::map<std::int64_t, std::int32_t> slots;
-    const std::int32_t block_size = p.kv.layout.block_size;
-    for (std::int64_t t = 0; t < p.seq_lens[seq]; ++t) {
-        const std::int64_t block = p.block_tables[seq * p.max_blocks_per_seq + t / block_size];
-        ++slots[block * block_size + t % block_size];
-    }
-    return slots;
-}
-
-// Every query head reads every element of K and of V of its sequence once for each time that it
-// stands in the table, and nothing else. `p` has valid tables.
-void require_each_byte_once(const AccessReport& report, const PagedAttentionParams& p) {
-    for (std::int64_t seq = 0; seq < p.num_seqs; ++seq) {
-        const auto slots = own_slots(p, seq);
-        const std::int64_t row_bytes = p.kv.layout.head_dim * bytes_of(p.kv.layout.dtype);
-        for (std::int32_t head = 0; head < p.num_q_heads; ++head) {
-            CAPTURE(seq, head);
-            const nanoserve::HeadAccess& access = report.at(seq, head);
-            REQUIRE(access.k_bytes == p.seq_lens[seq] * row_bytes);
-            REQUIRE(access.v_bytes == p.seq_lens[seq] * row_bytes);
-            REQUIRE(access.rows.size() == slots.size());
-            for (const auto& [slot, reads] : access.rows) {
-                const std::vector<std::int32_t> expected(
-                    static_cast<std::size_t>(p.kv.layout.head_dim), slots.at(slot));
-                REQUIRE(reads.k == expected);
-                REQUIRE(reads.v == expected);
-            }
-        }
-    }
-}
 
 void check_twin(const CaseSpec& spec) {
     PagedCase test(spec);

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanoserve/attention/paged_attention_params.hpp>
+
+#include <kernels/general/host_device.hpp>
+#include <kernels/shared_heads/config.hpp>
+#include <kernels/shared_heads/token_range.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace nanoserve {
+
+/// A split begins at a multiple of so many tokens: the reads of neighbouring rows of a block stay
+/// together.
+constexpr std::int32_t kSplitUnit = 16;
+
+//! [split range]
+/// The tokens of split `split_idx` of `num_splits`: all splits together have each of the seq_len
+/// tokens once, and none has more than kSplitUnit tokens more than another. Where there are fewer
+/// units than splits, some splits are empty.
+NANOSERVE_DEVICE inline TokenRange split_range(std::int64_t seq_len, std::int64_t num_splits,
+                                               std::int64_t split_idx) {
+    const std::int64_t num_units = (seq_len + kSplitUnit - 1) / kSplitUnit;
+    const std::int64_t begin = num_units * split_idx / num_splits * kSplitUnit;
+    const std::int64_t end = num_units * (split_idx + 1) / num_splits * kSplitUnit;
+    return {.begin = static_cast<std::int32_t>(begin),
+            .end = static_cast<std::int32_t>(end < seq_len ? end : seq_len)};
+}
+//! [split range]
+
+/// Splits that split_kv_attention takes, at most.
+constexpr std::int32_t kMaxSplits = 1024;
+
+/// What the number of splits depends on.
+struct SplitLoad {
+    std::int64_t thread_blocks = 0;  ///< that read one part of each history: num_group_blocks()
+    std::int64_t max_tokens = 0;     ///< of one sequence: what its table row has room for
+};
+
+/// Thread blocks that an SM has room for at the same time.
+constexpr std::int64_t kSplitBlocksPerSm = 2;
+
+/// A split has no fewer tokens: 8 warps with a tile of 16 each.
+constexpr std::int64_t kMinSplitTokens = 128;
+
+//! [choose num splits]
+/// As many splits as give each place on the chip one thread block, and no more than leave each
+/// split kMinSplitTokens: a second round of thread blocks costs more than idle places, and a
+/// shorter split less than its merge. The lengths themselves may change under a captured graph: the
+/// rule asks only for their limit.
+[[nodiscard]] inline std::int32_t choose_num_splits(const SplitLoad& load, std::int32_t num_sms) {
+    const std::int64_t places = num_sms * kSplitBlocksPerSm;
+    const std::int64_t filling = places / std::max<std::int64_t>(load.thread_blocks, 1);
+    const std::int64_t useful = load.max_tokens / kMinSplitTokens;
+    const std::int64_t splits = std::min({filling, useful, std::int64_t{kMaxSplits}});
+    return static_cast<std::int32_t>(std::max<std::int64_t>(splits, 1));
+}
+//! [choose num splits]
+
+/// The same for a batch of this shape, which shared_heads_attention takes. Reads sizes alone.
+[[nodiscard]] inline std::int32_t choose_num_splits(const PagedAttentionParams& params,
+                                                    std::int32_t num_sms) {
+    return choose_num_splits(
+        SplitLoad{.thread_blocks = num_group_blocks(params),
+                  .max_tokens = params.max_blocks_per_seq * params.kv.layout.block_size},
+        num_sms);
+}
+
+}  // namespace nanoserve
