@@ -36,10 +36,9 @@ template <class Config>
 __global__ void __launch_bounds__(Config::kNumThreads, Config::kThreadBlocksPerSm)
     shared_heads_kernel(const __grid_constant__ SharedHeadsArgs args) {
     __shared__ SharedHeadsShared<Config> s;
-    const QueryGroup group = group_of_block<Config>(args, blockIdx.x);
+    const QueryGroup group = group_of_block<Config>(args, static_cast<std::int32_t>(blockIdx.x));
     ChunkMemory memory(args, group.seq);
-    const TokenRange tokens = {
-        .begin = 0, .end = static_cast<std::int32_t>(visible_tokens(args.params, memory))};
+    const TokenRange tokens = {.begin = 0, .end = visible_tokens_of(args, memory)};
     const auto write = [&](std::int64_t row, std::int32_t d, const ElementSums& sums) {
         write_element(args.params, row, d, sums);
     };

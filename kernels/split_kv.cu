@@ -32,11 +32,11 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kThreadBlocksPerS
     split_kv_kernel(const __grid_constant__ SharedHeadsArgs args,
                     const __grid_constant__ Partials partials) {
     __shared__ SharedHeadsShared<Config> s;
-    const QueryGroup group = group_of_block<Config>(args, blockIdx.x);
+    const QueryGroup group = group_of_block<Config>(args, static_cast<std::int32_t>(blockIdx.x));
     const auto split_idx = static_cast<std::int32_t>(blockIdx.y);
     ChunkMemory memory(args, group.seq);
     const TokenRange tokens =
-        split_range(visible_tokens(args.params, memory), partials.num_splits, split_idx);
+        split_range(visible_tokens_of(args, memory), partials.num_splits, split_idx);
     const auto store = [&](std::int64_t row, std::int32_t d, const ElementSums& sums) {
         partials.store(row, split_idx, d, sums);
     };

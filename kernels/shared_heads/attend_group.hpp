@@ -26,6 +26,7 @@
 // a copy in the twin.
 //
 // All reads of the cache go through a Memory:
+//   seq_len()                       tokens of the sequence, as the caller says
 //   block_id(i)                     entry i of the sequence's table
 //   key_chunk(index)                16 bytes of a K row, by their ChunkIndex
 //   value_chunk(index)              the same of a V row
@@ -70,6 +71,12 @@ struct GroupSums {
     float max[Config::kHeads];                     // in base 2
     float sum[Config::kHeads];                     // of 2^(score - max)
     float out[Config::kHeads][Config::kElements];  // sums of 2^(score - max) * v
+};
+
+/// The largest score of each head.
+template <class Config>
+struct HeadMaxima {
+    float at[Config::kHeads];
 };
 
 /// What the warps of a thread block leave for each other, at the end.
@@ -126,21 +133,24 @@ NANOSERVE_DEVICE void find_rows(const SharedHeadsArgs& args, std::int32_t kv_hea
     const ChunkIndex lane_chunk = static_cast<ChunkIndex>(kv_head) * args.head_chunks +
                                   static_cast<ChunkIndex>(lanes.chunk(lane));
     BlockId blocks[Config::kSteps];
+    std::int32_t slots[Config::kSteps];
     NANOSERVE_UNROLL
     for (int step = 0; step < Config::kSteps; ++step) {
         const std::int32_t token = first + step * lanes.num_readers();
-        blocks[step] = token < end ? memory.block_id(args.by_block_size.quotient(token)) : 0;
+        const std::int32_t i = args.by_block_size.quotient(token);
+        slots[step] = token - i * layout.block_size;
+        blocks[step] = token < end ? memory.block_id(i) : 0;
     }  // all entries are asked for before the first is used
     NANOSERVE_UNROLL
     for (int step = 0; step < Config::kSteps; ++step) {
         const std::int32_t token = first + step * lanes.num_readers();
-        const std::int32_t slot = token - args.by_block_size.quotient(token) * layout.block_size;
         const auto block = static_cast<std::uint32_t>(blocks[step]);  // below 0: very large
         const bool is_in_pool = block < static_cast<std::uint32_t>(layout.num_blocks);
         tile.saw_absent |= !is_in_pool;
         tile.chunks[step] = token < end && is_in_pool
                                 ? block * args.block_chunks +
-                                      static_cast<ChunkIndex>(slot) * args.token_chunks + lane_chunk
+                                      static_cast<ChunkIndex>(slots[step]) * args.token_chunks +
+                                      lane_chunk
                                 : kNoChunk;
     }
 }
@@ -215,25 +225,32 @@ NANOSERVE_DEVICE void mask_absent(const LaneRows<Config>& tile, TileScores<Confi
 }
 
 //! [weigh scores]
-// Raises each head's maximum, moves its sums there, and turns the scores into weights.
+// Moves a head's sums to a larger maximum: what they would have been with it from the start.
+template <class Config>
+NANOSERVE_DEVICE void raise_max(float max, int head, GroupSums<Config>& sums) {
+    const float rescale = base2_weight(sums.max[head], max);
+    sums.max[head] = max;
+    sums.sum[head] *= rescale;
+    NANOSERVE_UNROLL
+    for (int i = 0; i < Config::kElements; ++i) {
+        sums.out[head][i] *= rescale;
+    }
+}
+
+// Turns the scores into weights, and adds these up.
 template <class Config>
 NANOSERVE_DEVICE void weigh_scores(TileScores<Config>& scores, GroupSums<Config>& sums) {
     NANOSERVE_UNROLL
     for (int head = 0; head < Config::kHeads; ++head) {
-        const float old_max = sums.max[head];
+        float max = sums.max[head];
         NANOSERVE_UNROLL
         for (int step = 0; step < Config::kSteps; ++step) {
-            sums.max[head] = std::fmax(sums.max[head], scores.at[step][head]);
+            max = std::fmax(max, scores.at[step][head]);
         }
-        const float rescale = base2_weight(old_max, sums.max[head]);
-        sums.sum[head] *= rescale;
-        NANOSERVE_UNROLL
-        for (int i = 0; i < Config::kElements; ++i) {
-            sums.out[head][i] *= rescale;
-        }
+        raise_max(max, head, sums);  // mostly by a factor of 1: a branch around it costs more
         NANOSERVE_UNROLL
         for (int step = 0; step < Config::kSteps; ++step) {
-            scores.at[step][head] = base2_weight(scores.at[step][head], sums.max[head]);
+            scores.at[step][head] = base2_weight(scores.at[step][head], max);
             sums.sum[head] += scores.at[step][head];
         }
     }
@@ -268,6 +285,29 @@ NANOSERVE_DEVICE void clear(GroupSums<Config>& sums) {
         NANOSERVE_UNROLL
         for (int i = 0; i < Config::kElements; ++i) {
             sums.out[head][i] = 0.0f;
+        }
+    }
+}
+
+template <class Config>
+NANOSERVE_DEVICE HeadMaxima<Config> maxima_of(const GroupSums<Config>& sums) {
+    HeadMaxima<Config> maxima;
+    NANOSERVE_UNROLL
+    for (int head = 0; head < Config::kHeads; ++head) {
+        maxima.at[head] = sums.max[head];
+    }
+    return maxima;
+}
+
+// Adds sums that were made with the same maxima.
+template <class Config>
+NANOSERVE_DEVICE void add_sums(const GroupSums<Config>& others, GroupSums<Config>& sums) {
+    NANOSERVE_UNROLL
+    for (int head = 0; head < Config::kHeads; ++head) {
+        sums.sum[head] += others.sum[head];
+        NANOSERVE_UNROLL
+        for (int i = 0; i < Config::kElements; ++i) {
+            sums.out[head][i] += others.out[head][i];
         }
     }
 }
@@ -313,29 +353,30 @@ NANOSERVE_DEVICE void attend_tokens(const SharedHeadsArgs& args, const QueryGrou
 //! [attend tokens]
 
 //! [merge readers]
-// Each reader has walked tokens of its own, with a maximum of its own. Afterwards reader 0 has the
-// sums of the whole warp.
+// Each reader has walked tokens of its own, with a maximum of its own. All move to the largest of
+// the warp, then the sums can be added up: afterwards each reader has those of the whole warp.
 template <class Config, class Warp, class Sums>
 NANOSERVE_DEVICE void merge_readers(int chunks_log2, Warp& warp, Sums& sums) {
+    typename Warp::template PerLane<HeadMaxima<Config>> maxima;
+    warp.each([&](int lane) { maxima[lane] = maxima_of(sums[lane]); });
     for (int distance = 1 << chunks_log2; distance < Config::kNumLanes; distance *= 2) {
-        auto others = warp.exchanged(sums, distance);
+        auto others = warp.exchanged(maxima, distance);
         warp.each([&](int lane) {
-            const GroupSums<Config> mine = sums[lane];
-            const GroupSums<Config>& other = others[lane];
             NANOSERVE_UNROLL
             for (int head = 0; head < Config::kHeads; ++head) {
-                NANOSERVE_UNROLL
-                for (int i = 0; i < Config::kElements; ++i) {
-                    const ElementSums both = merge_parts(2, [&](int part) -> ElementSums {
-                        const GroupSums<Config>& from = part == 0 ? mine : other;
-                        return {from.max[head], from.sum[head], from.out[head][i]};
-                    });
-                    sums[lane].max[head] = both.max;
-                    sums[lane].sum[head] = both.sum;
-                    sums[lane].out[head][i] = both.out;
-                }
+                maxima[lane].at[head] = std::fmax(maxima[lane].at[head], others[lane].at[head]);
             }
         });
+    }
+    warp.each([&](int lane) {
+        NANOSERVE_UNROLL
+        for (int head = 0; head < Config::kHeads; ++head) {
+            raise_max(maxima[lane].at[head], head, sums[lane]);
+        }
+    });
+    for (int distance = 1 << chunks_log2; distance < Config::kNumLanes; distance *= 2) {
+        auto others = warp.exchanged(sums, distance);
+        warp.each([&](int lane) { add_sums(others[lane], sums[lane]); });
     }
 }
 //! [merge readers]
@@ -388,13 +429,25 @@ NANOSERVE_DEVICE void attend_group(const SharedHeadsArgs& args, const QueryGroup
 }
 //! [attend group]
 
+/// Tokens of the sequence, no fewer than 0 and no more than its table has room for.
+template <class Memory>
+NANOSERVE_DEVICE std::int32_t visible_tokens_of(const SharedHeadsArgs& args, Memory& memory) {
+    const std::int32_t given = memory.seq_len();
+    const std::int32_t at_least_0 = given < 0 ? 0 : given;
+    const std::int32_t seq_len = at_least_0 < args.max_tokens ? at_least_0 : args.max_tokens;
+    if (seq_len != given) {
+        memory.report(kClampedLength);
+    }
+    return seq_len;
+}
+
 /// The query heads of thread block `index` of those that read one part of each history: KV heads
 /// fastest, whose rows are neighbours in memory.
 template <class Config>
-NANOSERVE_DEVICE QueryGroup group_of_block(const SharedHeadsArgs& args, std::int64_t index) {
+NANOSERVE_DEVICE QueryGroup group_of_block(const SharedHeadsArgs& args, std::int32_t index) {
     const std::int32_t num_kv_heads = args.params.kv.layout.num_kv_heads;
     const std::int32_t blocks_per_seq = num_kv_heads * args.num_passes;
-    const auto in_seq = static_cast<std::int32_t>(index % blocks_per_seq);
+    const std::int32_t in_seq = index % blocks_per_seq;
     const std::int32_t kv_head = in_seq % num_kv_heads;
     const std::int32_t first = in_seq / num_kv_heads * Config::kHeads;  // in the group
     const std::int32_t rest = args.group_size - first;

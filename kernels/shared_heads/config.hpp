@@ -51,6 +51,7 @@ struct SharedHeadsArgs {
     std::uint32_t token_chunks = 0;   ///< from one token of a block to the next
     std::uint32_t head_chunks = 0;    ///< from one KV head to the next
     Divider by_block_size;            ///< from a token to its place in the table
+    std::int32_t max_tokens = 0;      ///< of one sequence: what its table row has room for
     std::int32_t group_size = 0;      ///< query heads of a KV head
     std::int32_t num_passes = 1;      ///< thread blocks that share out the heads of a large group
     std::uint32_t* status = nullptr;  ///< takes bits of ReadStatus; may be nullptr

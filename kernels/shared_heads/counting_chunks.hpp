@@ -35,7 +35,9 @@ class CountingChunks {
         }
     }
 
-    [[nodiscard]] std::int64_t seq_len() const { return memory_.seq_len(); }
+    [[nodiscard]] std::int32_t seq_len() const {
+        return static_cast<std::int32_t>(memory_.seq_len());
+    }
 
     /// Throws std::logic_error for an entry past the used ones.
     [[nodiscard]] BlockId block_id(std::int32_t i) const { return memory_.block_id(i); }

@@ -28,7 +28,8 @@ class Divider {
 
     /// x / divisor, for x from 0 to 2^31 - 1.
     [[nodiscard]] NANOSERVE_DEVICE std::int32_t quotient(std::int32_t x) const {
-        return static_cast<std::int32_t>(static_cast<std::uint64_t>(x) * multiplier_ >> shift_);
+        const std::uint64_t wide = static_cast<std::uint32_t>(x);
+        return static_cast<std::int32_t>(wide * multiplier_ >> shift_);
     }
 
   private:

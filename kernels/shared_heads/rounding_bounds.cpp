@@ -28,7 +28,7 @@ RoundingBounds bounds_of(const AttentionFacts& facts, DType io_dtype, double rou
     const double tiles = std::ceil(n / round_tokens);
     const double score_error = 19.0 * kU * facts.products;
     const double e =
-        score_error + (4.0 + 9.0 * tiles + 30.0 + 13.0 + 5.0 + num_splits + log_n) * kU;
+        score_error + (4.0 + 9.0 * tiles + 10.0 + 13.0 + 5.0 + 2.0 * num_splits + log_n) * kU;
     return {.out = bound_when_stored(facts.v * std::expm1(2.0 * e + 2.0 * kU), facts.v, io_dtype),
             .lse = std::expm1(e) + (4.0 * log_n + 3.0 * (facts.max_score + log_n)) * kU};
 }

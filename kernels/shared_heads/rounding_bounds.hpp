@@ -22,14 +22,15 @@ namespace nanoserve {
 /// product.
 ///   - T tiles of its reader, T being n / (warps * tokens of a tile), rounded up: 4 weights are
 ///     added, u each, and the sums may move;
-///   - 5 merges of readers at most: both may move, and are added;
-///   - a merge of 8 warps at most, and one of num_splits splits: each may move, and all are added.
+///   - the merge of a warp's readers: it may move once, and there are 5 additions at most;
+///   - a merge of 8 warps at most, and one of num_splits splits: each may move, and all are added,
+///     8 at a time, after which the sum may move again.
 /// The exponents x of a weight and of the factors that move it have the same sign and add up to its
 /// final one, so what their subtractions are rounded by adds up to |x| u. Weighted by the
 /// probabilities it is on average at most ln n u (see paged_attention_rounding_bounds). Thus
 /// @code
 /// sum of weights      off by a factor 1 + e,
-///                     e = ds + (4 + 9 T + 6 * 5 + (5 + 8) + (5 + num_splits) + ln n) u
+///                     e = ds + (4 + 9 T + (5 + 5) + (5 + 8) + (5 + 2 num_splits) + ln n) u
 /// sum of weight * v   the same and one product, relative to sum of weight * |v|
 /// |out - oracle|   <= max |v| * (2 e + 2 u)      the division adds the second u
 /// |lse - oracle|   <= e + 4 u ln n + 3 u (max |score| + ln n)    log2 good to 2 units; the sum

@@ -95,15 +95,15 @@ template <class Result>
 void attend_split(const SharedHeadsArgs& args, std::int32_t num_splits, std::int32_t split_idx,
                   ThreadOrder order, AccessReport& report, const Result& result) {
     visit_shared_heads_config(args, [&]<class Config>() {
-        const std::int64_t num_blocks = num_group_blocks(args.params);
-        for (std::int64_t i = 0; i < num_blocks; ++i) {  // i is blockIdx.x
+        const auto num_blocks = static_cast<std::int32_t>(num_group_blocks(args.params));
+        for (std::int32_t i = 0; i < num_blocks; ++i) {  // i is blockIdx.x
             const QueryGroup group = group_of_block<Config>(args, i);
             HeadAccess& access = report.heads[static_cast<std::size_t>(
                 group.seq * report.num_q_heads + group.kv_head)];
             CountingChunks<typename Config::T> memory(args, group.seq, group.kv_head, access,
                                                       report.status);
             const TokenRange tokens =
-                split_range(visible_tokens(args.params, memory), num_splits, split_idx);
+                split_range(visible_tokens_of(args, memory), num_splits, split_idx);
             SerialBlock<Config> block{order};
             auto shared = poisoned_shared<Config>();
             attend_group<Config>(args, group, tokens, block, memory, shared, result);

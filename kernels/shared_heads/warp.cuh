@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <kernels/decode/ptx.cuh>
 #include <kernels/general/thread_block.cuh>
 #include <type_traits>
 
@@ -62,9 +63,11 @@ class ChunkMemory {
     __device__ ChunkMemory(const SharedHeadsArgs& args, std::int64_t seq)
         : args_(args),
           table_(args.params.block_tables + seq * args.params.max_blocks_per_seq),
-          seq_len_(args.params.seq_lens + seq) {}
+          seq_len_(args.params.seq_lens + seq) {
+        ptx::keep(table_);  // else it is worked out anew for each entry
+    }
 
-    [[nodiscard]] __device__ std::int64_t seq_len() const { return __ldg(seq_len_); }
+    [[nodiscard]] __device__ std::int32_t seq_len() const { return __ldg(seq_len_); }
     [[nodiscard]] __device__ BlockId block_id(std::int32_t i) const { return __ldg(table_ + i); }
     [[nodiscard]] __device__ Chunk key_chunk(ChunkIndex index) const {
         return load(args_.params.kv.k_cache, index);

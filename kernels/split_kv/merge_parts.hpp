@@ -29,18 +29,25 @@ struct ElementSums {
 /// part without tokens is left out, so its sum and out may hold anything.
 template <class Part>
 NANOSERVE_DEVICE ElementSums merge_parts(int num_parts, Part part) {
+    constexpr int kTogether = 8;  // parts that are asked for before the first is used
     ElementSums all;
-    NANOSERVE_UNROLL_4
-    for (int i = 0; i < num_parts; ++i) {
-        all.max = std::fmax(all.max, part(i).max);
-    }
-    NANOSERVE_UNROLL_4
-    for (int i = 0; i < num_parts; ++i) {
-        const ElementSums sums = part(i);
-        if (sums.max != -std::numeric_limits<float>::infinity()) {
-            const float factor = base2_weight(sums.max, all.max);
-            all.sum += sums.sum * factor;
-            all.out += sums.out * factor;
+    for (int first = 0; first < num_parts; first += kTogether) {
+        ElementSums parts[kTogether];
+        float max = all.max;
+        NANOSERVE_UNROLL
+        for (int i = 0; i < kTogether; ++i) {
+            parts[i] = first + i < num_parts ? part(first + i) : ElementSums{};
+            max = std::fmax(max, parts[i].max);
+        }
+        const float rescale = base2_weight(all.max, max);
+        all = {max, all.sum * rescale, all.out * rescale};
+        NANOSERVE_UNROLL
+        for (int i = 0; i < kTogether; ++i) {
+            if (parts[i].max != -std::numeric_limits<float>::infinity()) {
+                const float factor = base2_weight(parts[i].max, max);
+                all.sum += parts[i].sum * factor;
+                all.out += parts[i].out * factor;
+            }
         }
     }
     return all;

@@ -19,15 +19,17 @@ constexpr std::int32_t kSplitUnit = 16;
 
 //! [split range]
 /// The tokens of split `split_idx` of `num_splits`: all splits together have each of the seq_len
-/// tokens once, and none has more than kSplitUnit tokens more than another. Where there are fewer
-/// units than splits, some splits are empty.
-NANOSERVE_DEVICE inline TokenRange split_range(std::int64_t seq_len, std::int64_t num_splits,
-                                               std::int64_t split_idx) {
-    const std::int64_t num_units = (seq_len + kSplitUnit - 1) / kSplitUnit;
-    const std::int64_t begin = num_units * split_idx / num_splits * kSplitUnit;
-    const std::int64_t end = num_units * (split_idx + 1) / num_splits * kSplitUnit;
-    return {.begin = static_cast<std::int32_t>(begin),
-            .end = static_cast<std::int32_t>(end < seq_len ? end : seq_len)};
+/// tokens once, and none has more than kSplitUnit tokens more than another: the units that are left
+/// over go to the first splits. Where there are fewer units than splits, the last ones are empty.
+NANOSERVE_DEVICE inline TokenRange split_range(std::int32_t seq_len, std::int32_t num_splits,
+                                               std::int32_t split_idx) {
+    const std::int32_t num_units = (seq_len + kSplitUnit - 1) / kSplitUnit;
+    const std::int32_t each = num_units / num_splits;
+    const std::int32_t left_over = num_units % num_splits;
+    const std::int32_t before = split_idx < left_over ? split_idx : left_over;
+    const std::int32_t begin = (split_idx * each + before) * kSplitUnit;
+    const std::int32_t end = begin + (each + (split_idx < left_over ? 1 : 0)) * kSplitUnit;
+    return {.begin = begin < seq_len ? begin : seq_len, .end = end < seq_len ? end : seq_len};
 }
 //! [split range]
 
