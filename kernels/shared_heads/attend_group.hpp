@@ -114,6 +114,7 @@ NANOSERVE_DEVICE void load_query(const SharedHeadsArgs& args, const QueryGroup& 
         case DType::bf16:
             return load_query_of<Config, Bf16>(args, group, chunk, query);
         case DType::fp32:
+        case DType::fp8_e4m3:  // which q is not
             break;
     }
     load_query_of<Config, float>(args, group, chunk, query);
@@ -137,7 +138,8 @@ NANOSERVE_DEVICE void find_rows(const SharedHeadsArgs& args, std::int32_t kv_hea
     NANOSERVE_UNROLL
     for (int step = 0; step < Config::kSteps; ++step) {
         const std::int32_t token = first + step * lanes.num_readers();
-        const std::int32_t i = args.by_block_size.quotient(token);
+        const auto i = static_cast<std::int32_t>(
+            args.by_block_size.quotient(static_cast<std::uint32_t>(token)));
         slots[step] = token - i * layout.block_size;
         blocks[step] = token < end ? memory.block_id(i) : 0;
     }  // all entries are asked for before the first is used

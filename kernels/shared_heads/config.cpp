@@ -35,6 +35,9 @@ std::int32_t passes_of(std::int32_t group_size) {
 std::optional<std::string> reason_not_to_share_heads(const PagedAttentionParams& params) {
     const KVLayout& layout = params.kv.layout;
     const std::int64_t bytes = row_bytes(layout);
+    if (layout.dtype == DType::fp8_e4m3) {
+        return "the pool is fp8_e4m3; fp32, fp16 and bf16 are taken";
+    }
     if (bytes % kChunkBytes != 0 || bytes > 32 * kChunkBytes ||
         log2_or_none(bytes / kChunkBytes) < 0) {
         return join_text("a row of head_dim ", layout.head_dim, " is ", bytes,
@@ -91,7 +94,7 @@ SharedHeadsArgs make_shared_heads_args(const PagedAttentionParams& params, std::
             .block_chunks = static_cast<std::uint32_t>(layout.block_stride / chunk_elements),
             .token_chunks = static_cast<std::uint32_t>(layout.token_stride / chunk_elements),
             .head_chunks = static_cast<std::uint32_t>(layout.head_stride / chunk_elements),
-            .by_block_size = Divider(layout.block_size),
+            .by_block_size = Divider(static_cast<std::uint32_t>(layout.block_size)),
             .max_tokens = static_cast<std::int32_t>(params.max_blocks_per_seq * layout.block_size),
             .group_size = group_size,
             .num_passes = passes_of(group_size),

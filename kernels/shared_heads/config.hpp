@@ -4,7 +4,7 @@
 
 #include <nanoserve/attention/paged_attention_params.hpp>
 
-#include <kernels/shared_heads/divider.hpp>
+#include <kernels/general/divider.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -50,7 +50,7 @@ struct SharedHeadsArgs {
     std::uint32_t block_chunks = 0;   ///< from one block to the next
     std::uint32_t token_chunks = 0;   ///< from one token of a block to the next
     std::uint32_t head_chunks = 0;    ///< from one KV head to the next
-    Divider by_block_size;            ///< from a token to its place in the table
+    Divider by_block_size{1};         ///< from a token to its place in the table
     std::int32_t max_tokens = 0;      ///< of one sequence: what its table row has room for
     std::int32_t group_size = 0;      ///< query heads of a KV head
     std::int32_t num_passes = 1;      ///< thread blocks that share out the heads of a large group
@@ -82,7 +82,7 @@ static_assert(std::is_trivially_copyable_v<SharedHeadsArgs>, "a kernel takes the
 /// Calls `action.template operator()<Config>()` with the configuration for these sizes.
 template <class Action>
 void visit_shared_heads_config(const SharedHeadsArgs& args, Action&& action) {
-    visit_dtype(args.params.kv.layout.dtype, [&]<class T>() {
+    const auto choose = [&]<class T>() {
         switch (heads_together(args.group_size)) {
             case 1:
                 return action.template operator()<SharedHeadsConfig<T, 1>>();
@@ -93,7 +93,16 @@ void visit_shared_heads_config(const SharedHeadsArgs& args, Action&& action) {
             default:
                 return action.template operator()<SharedHeadsConfig<T, 8>>();
         }
-    });
+    };
+    switch (args.params.kv.layout.dtype) {
+        case DType::fp16:
+            return choose.template operator()<Fp16>();
+        case DType::bf16:
+            return choose.template operator()<Bf16>();
+        case DType::fp32:
+        case DType::fp8_e4m3:  // which make_shared_heads_args() refuses
+            return choose.template operator()<float>();
+    }
 }
 
 }  // namespace nanoserve

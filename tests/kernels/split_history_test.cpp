@@ -13,13 +13,10 @@
 #include <kernels/split_kv/split_history.hpp>
 
 #include <algorithm>
-#include <limits>
-#include <random>
 #include <set>
 
 using Catch::Matchers::Message;
 using nanoserve::choose_num_splits;
-using nanoserve::Divider;
 using nanoserve::DType;
 using nanoserve::LaneMap;
 using nanoserve::PagedAttentionParams;
@@ -116,24 +113,6 @@ TEST_CASE("the rule reads a batch's sizes: its room, its KV heads, large groups 
     CHECK(choose_num_splits(params, kH200) == 16);
 }
 
-TEST_CASE("a multiplication and a shift divide", "[shared_heads]") {
-    std::mt19937 random(3);
-    std::vector<std::int32_t> divisors = {1, 2, 3, 7, 16, 24, 255, 256, 257, 65537, 1 << 30};
-    for (int i = 0; i < 50; ++i) {
-        divisors.push_back(std::uniform_int_distribution<std::int32_t>(1, 1 << 30)(random));
-    }
-    constexpr std::int32_t kMax = std::numeric_limits<std::int32_t>::max();
-    for (const std::int32_t divisor : divisors) {
-        const Divider by(divisor);
-        const std::int32_t last = kMax / divisor * divisor;  // the largest multiple
-        for (const std::int32_t x :
-             {0, 1, divisor - 1, divisor, last - 1, last, kMax - 1, kMax, kMax / 3}) {
-            CAPTURE(divisor, x);
-            REQUIRE(by.quotient(x) == x / divisor);
-        }
-    }
-}
-
 TEST_CASE("neighbouring lanes read neighbouring chunks, neighbouring readers neighbouring tokens",
           "[shared_heads]") {
     const int chunks_log2 = GENERATE(range(0, 6));
@@ -180,6 +159,8 @@ TEST_CASE("what the kernels with shared heads do not take, they name", "[shared_
               p.kv.layout.num_blocks = (1 << 20) - 1;
               p.kv.layout.block_stride = 1 << 15;
           }) == "none");
+    CHECK(reason([](P& p) { p.kv.layout.dtype = DType::fp8_e4m3; }) ==
+          "the pool is fp8_e4m3; fp32, fp16 and bf16 are taken");
     for (const std::int32_t head_dim : {8, 16, 32, 128, 256}) {
         CAPTURE(head_dim);
         CHECK(reason([&](P& p) { p.kv.layout.head_dim = head_dim; }) == "none");
