@@ -30,19 +30,22 @@
 #include <kernels/decode/kv_ring.cuh>
 #include <kernels/decode/place.cuh>
 #include <kernels/decode/warp_attention.cuh>
+#include <limits>
 #include <type_traits>
 
 namespace nanoserve {
 namespace {
 
-struct AllTiles {};  // no end but the sequence's own
+constexpr int kSequenceEnd = std::numeric_limits<int>::max();
 
-// All tiles of one warp, in the walk before tile end(tiles of the sequence), which is asked for
-// when the first stages are on their way and leaves those in.
-template <class Config, class End>
+struct NoLaterEnd {};
+
+// All tiles of one warp, in the walk before tile `end` and the end of the sequence. later_end(tiles
+// of the sequence) is asked for when the first stages are on their way, which it must leave in.
+template <class Config, class LaterEnd = NoLaterEnd>
 __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head,
-                           const TileWalk& walk, std::uint32_t ring_memory,
-                           WarpAttention<Config>& attention, End end) {
+                           const TileWalk& walk, int end, std::uint32_t ring_memory,
+                           WarpAttention<Config>& attention, LaterEnd later_end = {}) {
     // Three loads that don't wait for each other: the length, the table, the query.
     const int given_length = __ldg(args.seq_lens + seq);
     BlockIds<Config> block_ids(args, seq, walk);
@@ -52,7 +55,7 @@ __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head
 
     KVRing<Config> ring(args, kv_head, ring_memory);
     const int seq_len = min(max(given_length, 0), args.max_seq_len);
-    int num_tiles = walk.num_tiles(tiles_of(seq_len));
+    int num_tiles = walk.num_tiles(min(end, tiles_of(seq_len)));
     ptx::keep(num_tiles);
     const auto num_tokens = [&](int i) { return seq_len - 16 * walk.tile(i); };  // 16 or more: all
     const auto ask = [&](int i, int stage) {
@@ -61,12 +64,12 @@ __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head
         }
         ptx::close_copy_group();
     };
-#pragma unroll 1
+#pragma unroll
     for (int stage = 0; stage < Config::kStages; ++stage) {
         ask(stage, stage);
     }
-    if constexpr (!std::is_same_v<End, AllTiles>) {
-        num_tiles = min(num_tiles, walk.num_tiles(end(tiles_of(seq_len))));
+    if constexpr (!std::is_same_v<LaterEnd, NoLaterEnd>) {
+        num_tiles = min(num_tiles, walk.num_tiles(later_end(tiles_of(seq_len))));
     }
     int stage = 0;
 #pragma unroll 1
@@ -90,7 +93,11 @@ __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head
 template <class Config>
 __host__ __device__ DecodeMemory<Config> divide_memory(const DecodeArgs& args,
                                                        unsigned char* memory) {
-    return {memory, args.ring_bytes, 1 << args.warps_log2, Config::kFragments << args.heads_log2,
+    return {memory,
+            FragmentLayout(args.group_size),
+            args.ring_bytes,
+            1 << args.warps_log2,
+            Config::kFragments << args.heads_log2,
             args.splits_log2};
 }
 
@@ -106,14 +113,17 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
     if (place.seq >= args.num_seqs) {
         return;  // the whole cluster
     }
+    const DecodeMemory<Config> shared = divide_memory<Config>(args, memory);
     const bool is_split = args.splits_log2 > 0;
     if (is_split) {
+        if (threadIdx.x == 0) {
+            expect_pushes(shared, place.split);
+        }
         ptx::announce_to_cluster();
     }
-    const DecodeMemory<Config> shared = divide_memory<Config>(args, memory);
     WarpAttention<Config> attention;
-    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), shared.ring(place.warp),
-               attention, AllTiles{});
+    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), kSequenceEnd,
+               shared.ring(place.warp), attention);
 
     const std::int64_t row = place.first_row(args);
     if (!is_split && place.sharers_log2 == 0) {
@@ -121,22 +131,19 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
                                args.lse == nullptr ? nullptr : args.lse + row, args.group_size);
         return;
     }
-    store_partials(attention, shared.partials(place.warp));
+    store_partials(attention, shared.layout, shared.partials(place.warp));
     __syncthreads();  // the partial results of all warps visible
     if (!is_split) {
-        merge_warps(place, shared, [&](int fragment, const Partial& all) {
-            write_fragment<Config>(args, row, fragment, all);
+        merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
+            write_entry<Config>(args, shared.layout, row, fragment, entry, all);
         });
         return;
     }
     ptx::wait_for_cluster();  // every thread block has started, so its memory can be written
-    merge_warps(place, shared, [&](int fragment, const Partial& all) {
-        const int index = place.head_in_block * Config::kFragments + fragment;
-        push_fragment(shared.pushed(place.split) + (index >> args.splits_log2),
-                      index & ((1 << args.splits_log2) - 1), all);
+    merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
+        push_entry(place, shared, fragment, entry, all);
     });
-    ptx::arrive_at_cluster();
-    ptx::wait_for_cluster();  // all that others have pushed visible
+    ptx::wait_for_pushes(shared.barrier());
     merge_pushed(args, place, shared);
 }
 
@@ -150,31 +157,31 @@ __device__ void read_own_rows(const DecodeArgs& args, const DecodeMemory<Config>
     int limit = 0;
     bool has_tail = false;
     WarpAttention<Config> attention;
-    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), shared.ring(place.warp),
-               attention, [&](int tiles) {
+    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), kSequenceEnd,
+               shared.ring(place.warp), attention, [&](int tiles) {
                    if (tail_tiles(tiles, kSmallestOwnLimit) > 0) {  // worth a look at all lengths
                        limit = own_limit_of(args);
                        has_tail = tail_tiles(tiles, limit) > 0;
                    }
                    return has_tail ? limit : tiles;
                });
-    store_partials(attention, shared.partials(place.warp));
+    store_partials(attention, shared.layout, shared.partials(place.warp));
     __syncthreads();  // the partial results of all warps visible
     if (!has_tail) {
-        merge_warps(place, shared, [&](int fragment, const Partial& all) {
-            write_fragment<Config>(args, place.first_row(args), fragment, all);
+        merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
+            write_entry<Config>(args, shared.layout, place.first_row(args), fragment, entry, all);
         });
         return;
     }
     const std::int64_t slot = place.seq * args.num_kv_heads + place.kv_head;
-    merge_warps(place, shared, [&](int fragment, const Partial& all) {
-        store_fragment(workspace_fragments<Config>(args, slot) + fragment, all);
+    merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
+        store_entry<Config>(args, shared.layout, slot, fragment, entry, all);
     });
     const Schedule schedule = schedule_of(args, limit);
     const int first_head = place.kv_head - place.head_in_block;
     for (int head = first_head; head < first_head + (1 << args.heads_log2); ++head) {
         const RowTail tail = tail_of(args, schedule, static_cast<int>(place.seq), head);
-        merge_if_last<Config>(args, RowParts(args, schedule, place.seq, head, tail));
+        merge_if_last<Config>(args, shared.layout, RowParts(args, schedule, place.seq, head, tail));
     }
 }
 
@@ -191,15 +198,16 @@ __device__ void help(const DecodeArgs& args, int helper, const DecodeMemory<Conf
         const DecodePlace place(row.seq, static_cast<unsigned>(row.kv_head), 0, args.warps_log2);
         WarpAttention<Config> attention;
         read_tiles(args, row.seq, row.kv_head, TileWalk(tiles.begin + place.warp, args.warps_log2),
-                   shared.ring(place.warp), attention, [&](int) { return tiles.end; });
-        store_partials(attention, shared.partials(place.warp));
+                   tiles.end, shared.ring(place.warp), attention);
+        store_partials(attention, shared.layout, shared.partials(place.warp));
         __syncthreads();  // the partial results of all warps visible
         const std::int64_t slot =
             std::int64_t{args.num_seqs} * args.num_kv_heads + piece_slot(row.tail, helper);
-        merge_warps(place, shared, [&](int fragment, const Partial& all) {
-            store_fragment(workspace_fragments<Config>(args, slot) + fragment, all);
+        merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
+            store_entry<Config>(args, shared.layout, slot, fragment, entry, all);
         });
-        merge_if_last<Config>(args, RowParts(args, schedule, row.seq, row.kv_head, row.tail));
+        merge_if_last<Config>(args, shared.layout,
+                              RowParts(args, schedule, row.seq, row.kv_head, row.tail));
     }
 }
 
@@ -223,7 +231,7 @@ std::int32_t ring_bytes(const DecodeArgs& args) {
     const int sharers_log2 = args.splits_log2 + args.warps_log2 - args.heads_log2;
     const int tiles = ((args.max_seq_len + 15) / 16 + (1 << sharers_log2) - 1) >> sharers_log2;
     const int stages = std::clamp(tiles, 1, Config::kStages) * Config::kStageBytes;
-    const int partials = Config::kFragments * StoredFragment::kBytes;
+    const int partials = Config::kFragments * FragmentLayout(args.group_size).bytes();
     return (std::max(stages, sharers_log2 == 0 ? 0 : partials) + 127) / 128 * 128;
 }
 
@@ -254,7 +262,7 @@ void launch(DecodeArgs args, cudaStream_t stream) {
 template <class Config>
 void launch_balanced(DecodeArgs args, cudaStream_t stream) {
     args.ring_bytes = std::max(Config::kStages * Config::kStageBytes,
-                               Config::kFragments * StoredFragment::kBytes);
+                               Config::kFragments * FragmentLayout(args.group_size).bytes());
     const int shared_bytes = divide_memory<Config>(args, nullptr).bytes();
     const std::int32_t owners = args.num_seqs * (args.num_kv_heads >> args.heads_log2);
     NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(
@@ -354,11 +362,11 @@ struct WorkspaceOffsets {
 WorkspaceOffsets workspace_offsets(const PagedAttentionParams& params, int num_helpers) {
     const KVLayout& layout = params.kv.layout;
     const std::int64_t rows = params.num_seqs * layout.num_kv_heads;
-    const std::int64_t group_tiles = (params.num_q_heads / layout.num_kv_heads + 7) / 8;
-    const std::int64_t fragments = group_tiles * layout.head_dim / 16;
+    const std::int32_t group_size = params.num_q_heads / layout.num_kv_heads;
+    const std::int64_t fragments = std::int64_t{(group_size + 7) / 8} * layout.head_dim / 16;
     const std::int64_t arrivals = (rows * std::int64_t{sizeof(unsigned)} + 127) / 128 * 128;
     const std::int64_t partials =
-        (2 * rows + num_helpers) * fragments * std::int64_t{sizeof(StoredFragment)};
+        (2 * rows + num_helpers) * fragments * FragmentLayout(group_size).bytes();
     return {static_cast<std::size_t>(arrivals), static_cast<std::size_t>(arrivals + partials)};
 }
 
@@ -370,7 +378,8 @@ DecodeWorkspace divide(const Workspace& workspace, const PagedAttentionParams& p
     require(reinterpret_cast<std::uintptr_t>(workspace.data) % 16 == 0,
             "the workspace must be a multiple of 16 bytes");
     auto* data = static_cast<std::byte*>(workspace.data);
-    return {.arrivals = reinterpret_cast<unsigned*>(data), .partials = data + offsets.partials};
+    return {.arrivals = reinterpret_cast<unsigned*>(data),
+            .partials = reinterpret_cast<float4*>(data + offsets.partials)};
 }
 
 void require_plan(const DecodePlan& plan, std::int32_t num_kv_heads) {

@@ -125,10 +125,22 @@ struct RowParts {
           count(1 + num_pieces(schedule, tail)) {}
 };
 
-/// The fragments of slot `slot` of the workspace.
+/// Fragment `fragment` of slot `slot` of the workspace.
 template <class Config>
-__device__ StoredFragment* workspace_fragments(const DecodeArgs& args, std::int64_t slot) {
-    return reinterpret_cast<StoredFragment*>(args.workspace.partials) + slot * Config::kFragments;
+__device__ float4* workspace_fragment(const DecodeArgs& args, FragmentLayout layout,
+                                      std::int64_t slot, int fragment) {
+    return args.workspace.partials + (slot * Config::kFragments + fragment) * layout.size();
+}
+
+/// The sink of merge_warps that stores an entry in the workspace.
+template <class Config>
+__device__ void store_entry(const DecodeArgs& args, FragmentLayout layout, std::int64_t slot,
+                            int fragment, int entry, const Partial& all) {
+    float4* to = workspace_fragment<Config>(args, layout, slot, fragment);
+    to[entry] = all.out;
+    if (layout.row(entry) == 0) {
+        to[layout.scale(layout.pair(entry))] = all.scale();
+    }
 }
 
 /// Whether this is the last of the row's partial results; one thread calls it, behind a barrier of
@@ -146,35 +158,39 @@ struct LoadGlobal {  // what other thread blocks have stored is not in the first
 /// Merges the partial results of a row, always in the same order, and writes its output. For all
 /// threads of a thread block.
 template <class Config>
-__device__ void merge_row(const DecodeArgs& args, const RowParts& parts) {
+__device__ void merge_row(const DecodeArgs& args, FragmentLayout layout, const RowParts& parts) {
     __threadfence();  // nothing of the other parts is read before they have arrived
-    for (int fragment = static_cast<int>(threadIdx.x) / kWarpSize; fragment < Config::kFragments;
-         fragment += static_cast<int>(blockDim.x) / kWarpSize) {
-        constexpr int kStride = Config::kFragments * StoredFragment::kBytes;
-        Partial all = merge_parts<1>(workspace_fragments<Config>(args, parts.row) + fragment, 0,
-                                     LoadGlobal{});
-        const StoredFragment* pieces =
-            workspace_fragments<Config>(args, parts.first_piece) + fragment;
+    const int slot_size = Config::kFragments * layout.size();
+    for (int i = static_cast<int>(threadIdx.x); i < Config::kFragments << layout.entries_log2();
+         i += static_cast<int>(blockDim.x)) {
+        const int fragment = i >> layout.entries_log2();
+        const int entry = i & ((1 << layout.entries_log2()) - 1);
+        const int scale = layout.scale(layout.pair(entry));
+        const float4* own = workspace_fragment<Config>(args, layout, parts.row, fragment);
+        const float4* piece = workspace_fragment<Config>(args, layout, parts.first_piece, fragment);
+        Partial all = merge_parts<1>(own + entry, own + scale, 0, LoadGlobal{});
         int left = parts.count - 1;
         for (; left >= 8; left -= 8) {
-            add_partial(all, merge_parts<8>(pieces, kStride, LoadGlobal{}));
-            pieces += 8 * Config::kFragments;
+            add_partial(all,
+                        merge_parts<8>(piece + entry, piece + scale, slot_size * 16, LoadGlobal{}));
+            piece += 8 * slot_size;
         }
         for (; left > 0; --left) {
-            add_partial(all, merge_parts<1>(pieces, 0, LoadGlobal{}));
-            pieces += Config::kFragments;
+            add_partial(all, merge_parts<1>(piece + entry, piece + scale, 0, LoadGlobal{}));
+            piece += slot_size;
         }
-        write_fragment<Config>(args, parts.row * args.group_size, fragment, all);
+        write_entry<Config>(args, layout, parts.row * args.group_size, fragment, entry, all);
     }
 }
 
 /// Merges a row if this thread block's part of it, stored before, is the last to arrive. For all
 /// threads of a thread block; nobody reads its shared memory any more.
 template <class Config>
-__device__ void merge_if_last(const DecodeArgs& args, const RowParts& parts) {
+__device__ void merge_if_last(const DecodeArgs& args, FragmentLayout layout,
+                              const RowParts& parts) {
     __syncthreads();  // the part is stored
     if (__syncthreads_or(threadIdx.x == 0 && is_last_part(args, parts)) != 0) {
-        merge_row<Config>(args, parts);
+        merge_row<Config>(args, layout, parts);
     }
 }
 

@@ -69,8 +69,8 @@ struct DecodeConfig {
 /// Partial results of a balanced launch, in device memory: first of what each row's own thread
 /// block has read (row = seq * num_kv_heads + KV head), then of the pieces that helpers have read.
 struct DecodeWorkspace {
-    unsigned* arrivals;   ///< [num_rows], partial results that are there; 0 between launches
-    std::byte* partials;  ///< [num_rows + num_slots, Config::kFragments] fragments
+    unsigned* arrivals;  ///< [num_rows], partial results that are there; 0 between launches
+    float4* partials;    ///< [num_rows + num_slots, Config::kFragments] fragments
 };
 
 /// What the decode kernel works on, with all that the host can work out beforehand.

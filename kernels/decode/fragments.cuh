@@ -9,62 +9,53 @@
 #include <kernels/decode/warp_attention.cuh>
 
 // Partial results and their merge. The unit is a fragment: what the lanes of a warp hold of one
-// product, 16 elements of 8 query heads. It is stored, pushed and merged as it lies in the
-// registers, four floats for each lane, so nothing is transposed before the output is written.
+// product, 16 elements of up to 8 query heads. It is stored, pushed and merged as it lies in the
+// registers, an entry of four floats for each lane whose heads exist: nothing is transposed, and
+// each thread merges an entry of its own.
 
 namespace nanoserve {
 
-/// What one lane holds of a fragment: out[i] belongs to head 2 * (lane % 4) + i % 2 of 8, not yet
-/// divided; of both heads the maximum, in units of ln 2, and the sum of weights.
+/// How a fragment lies in memory, shared or global: an entry for each row and pair of heads, then
+/// for each pair of heads its maxima and sums of weights. In units of float4.
+struct FragmentLayout {
+    int pairs_log2;  ///< 1 where a group has up to 4 query heads, else 2
+
+    __host__ __device__ explicit FragmentLayout(int group_size)
+        : pairs_log2(group_size <= 4 ? 1 : 2) {}
+
+    [[nodiscard]] __host__ __device__ int entries_log2() const { return 3 + pairs_log2; }
+    [[nodiscard]] __host__ __device__ int size() const { return 9 << pairs_log2; }
+    [[nodiscard]] __host__ __device__ int bytes() const { return size() * 16; }
+    [[nodiscard]] __device__ int pair(int entry) const { return entry & ((1 << pairs_log2) - 1); }
+    [[nodiscard]] __device__ int row(int entry) const { return entry >> pairs_log2; }
+    [[nodiscard]] __device__ int scale(int pair) const { return (8 << pairs_log2) + pair; }
+};
+
+/// One entry: out[i] belongs to the head i % 2 of its pair, not yet divided; of both heads the
+/// maximum, in units of ln 2, and the sum of weights.
 struct Partial {
     float4 out = {0.0f, 0.0f, 0.0f, 0.0f};
     float2 max = {-INFINITY, -INFINITY};
     float2 sum = {0.0f, 0.0f};
+
+    [[nodiscard]] __device__ float4 scale() const {
+        return make_float4(max.x, max.y, sum.x, sum.y);
+    }
 };
 
-/// One fragment in memory, shared or global.
-struct StoredFragment {
-    float4 out[kWarpSize];  ///< [lane]
-    float4 scale[4];        ///< [lane % 4]: max and max, sum and sum of both heads
-
-    static constexpr int kBytes = (kWarpSize + 4) * 16;
-};
-static_assert(sizeof(StoredFragment) == StoredFragment::kBytes);
-
-/// Stores this lane's part of a fragment.
-__device__ inline void store_fragment(StoredFragment* to, const Partial& partial) {
-    const unsigned lane = lane_index();
-    to->out[lane] = partial.out;
-    if (lane < 4) {
-        to->scale[lane] = make_float4(partial.max.x, partial.max.y, partial.sum.x, partial.sum.y);
-    }
-}
-
-/// The same into the shared memory of thread block `rank` of the cluster.
-__device__ inline void push_fragment(StoredFragment* to, int rank, const Partial& partial) {
-    const unsigned lane = lane_index();
-    const std::uint32_t there = ptx::address_at(ptx::shared_address(to), rank);
-    ptx::store_at(there + lane * 16, partial.out);
-    if (lane < 4) {
-        ptx::store_at(there + (kWarpSize + lane) * 16,
-                      make_float4(partial.max.x, partial.max.y, partial.sum.x, partial.sum.y));
-    }
-}
-
-/// Adds up kCount partial results of a fragment, always in the same order: `first`, and the others
-/// `stride` bytes further on each. load(pointer) reads a float4.
+/// Adds up kCount partial results of an entry, always in the same order: those at `out` and
+/// `scale`, and the others `stride` bytes further on each. load(pointer) reads a float4.
 template <int kCount, class Load>
-__device__ Partial merge_parts(const StoredFragment* first, int stride, Load load) {
-    const unsigned lane = lane_index();
-    const char* scale = reinterpret_cast<const char*>(first->scale + lane % 4);
-    const char* out = reinterpret_cast<const char*>(first->out + lane);
+__device__ Partial merge_parts(const float4* out, const float4* scale, int stride, Load load) {
+    const char* out_bytes = reinterpret_cast<const char*>(out);
+    const char* scale_bytes = reinterpret_cast<const char*>(scale);
     float4 scales[kCount], outs[kCount];
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {  // all loads are under way together
-        scales[i] = load(reinterpret_cast<const float4*>(scale));
-        outs[i] = load(reinterpret_cast<const float4*>(out));
-        scale += stride;
-        out += stride;
+        scales[i] = load(reinterpret_cast<const float4*>(scale_bytes));
+        outs[i] = load(reinterpret_cast<const float4*>(out_bytes));
+        scale_bytes += stride;
+        out_bytes += stride;
     }
     Partial all;
 #pragma unroll
@@ -88,20 +79,21 @@ __device__ Partial merge_parts(const StoredFragment* first, int stride, Load loa
     return all;
 }
 
-/// The same for 2^count_log2 parts, 1 to 8: a loop of unknown length would have its loads wait for
+/// The same for 2^count_log2 parts, 1 to 8: in a loop of unknown length the loads would wait for
 /// one another.
 template <class Load>
-__device__ Partial merge_parts(int count_log2, const StoredFragment* first, int stride, Load load) {
-    switch (count_log2) {
-        case 0:
-            return merge_parts<1>(first, stride, load);
-        case 1:
-            return merge_parts<2>(first, stride, load);
-        case 2:
-            return merge_parts<4>(first, stride, load);
-        default:
-            return merge_parts<8>(first, stride, load);
+__device__ Partial merge_parts(int count_log2, const float4* out, const float4* scale, int stride,
+                               Load load) {
+    if (count_log2 == 3) {
+        return merge_parts<8>(out, scale, stride, load);
     }
+    if (count_log2 == 2) {
+        return merge_parts<4>(out, scale, stride, load);
+    }
+    if (count_log2 == 1) {
+        return merge_parts<2>(out, scale, stride, load);
+    }
+    return merge_parts<1>(out, scale, stride, load);
 }
 
 /// all += more.
@@ -124,85 +116,147 @@ __device__ inline void add_partial(Partial& all, const Partial& more) {
 }
 
 /// The shared memory of a thread block: the warps' rings, in which they later leave their partial
-/// results; behind them, where a history is split, the fragments that the thread blocks of the
-/// cluster push here. Fragment f of a thread block belongs to thread block f % num_splits.
+/// results; behind them, where a history is split, what the thread blocks of the cluster push here,
+/// and the barrier that counts its bytes. Fragment f of a thread block belongs to thread block f %
+/// num_splits.
 template <class Config>
 struct DecodeMemory {
     unsigned char* memory;
+    FragmentLayout layout;
     int ring_bytes;  // of one warp
     int num_warps;
     int num_fragments;  // of all KV heads of the thread block
     int splits_log2;
 
-    __host__ __device__ int owned_fragments() const {
+    /// The fragments that a thread block owns, at most.
+    __host__ __device__ int slots() const {
         return (num_fragments + (1 << splits_log2) - 1) >> splits_log2;
     }
+    __host__ __device__ int pushed_bytes() const {
+        return splits_log2 == 0 ? 0 : (slots() << splits_log2) * layout.bytes();
+    }
     __host__ __device__ int bytes() const {
-        const int pushed =
-            splits_log2 == 0 ? 0 : (owned_fragments() << splits_log2) * StoredFragment::kBytes;
-        return num_warps * ring_bytes + pushed;
+        return num_warps * ring_bytes + pushed_bytes() + (splits_log2 == 0 ? 0 : 16);
     }
 
     __device__ std::uint32_t ring(int warp) const {
         return ptx::shared_address(memory) + static_cast<std::uint32_t>(warp * ring_bytes);
     }
     /// [Config::kFragments] that a warp leaves in its ring
-    __device__ StoredFragment* partials(int warp) const {
-        return reinterpret_cast<StoredFragment*>(memory + warp * ring_bytes);
+    __device__ float4* partials(int warp) const {
+        return reinterpret_cast<float4*>(memory + warp * ring_bytes);
     }
-    /// [owned_fragments] that thread block `split` pushes
-    __device__ StoredFragment* pushed(int split) const {
-        return reinterpret_cast<StoredFragment*>(memory + num_warps * ring_bytes) +
-               split * owned_fragments();
+    /// [slots] that thread block `split` pushes
+    __device__ float4* pushed(int split) const {
+        return reinterpret_cast<float4*>(memory + num_warps * ring_bytes) +
+               split * slots() * layout.size();
+    }
+    /// Opens when everything has been pushed here.
+    __device__ std::uint32_t barrier() const {
+        return ptx::shared_address(memory) +
+               static_cast<std::uint32_t>(num_warps * ring_bytes + pushed_bytes());
     }
 };
-
-/// Leaves all that a warp has in its ring.
-template <class Config>
-__device__ void store_partials(const WarpAttention<Config>& attention, StoredFragment* to) {
-#pragma unroll
-    for (int tile = 0; tile < Config::kHeadTiles; ++tile) {
-#pragma unroll
-        for (int step = 0; step < Config::kSteps; ++step) {
-            store_fragment(to + tile * Config::kSteps + step,
-                           {attention.out(tile, step), attention.max(tile), attention.sum(tile)});
-        }
-    }
-}
 
 struct LoadShared {
     __device__ float4 operator()(const float4* from) const { return *from; }
 };
 
-/// Merges what the warps of each head have left in their rings and hands every fragment to a sink:
-/// sink(fragment of the group, Partial), for all lanes of a warp together.
-template <class Config, class Sink>
-__device__ void merge_warps(const DecodePlace& place, const DecodeMemory<Config>& shared,
-                            Sink sink) {
-    const StoredFragment* of_head = shared.partials(place.head_in_block);
-    const int stride = shared.ring_bytes << place.heads_log2;
-#pragma unroll 1
-    for (int fragment = place.warp_of_head; fragment < Config::kFragments;
-         fragment += 1 << place.sharers_log2) {
-        sink(fragment, merge_parts(place.sharers_log2, of_head + fragment, stride, LoadShared{}));
+/// Leaves all that a warp has in its ring.
+template <class Config>
+__device__ void store_partials(const WarpAttention<Config>& attention, FragmentLayout layout,
+                               float4* to) {
+    const int lane = static_cast<int>(lane_index());
+    const int pair = lane % 4;
+    float4* entry = to + (lane / 4 << layout.pairs_log2) + pair;
+    float4* scale = to + layout.scale(pair);
+    const bool exists = pair < 1 << layout.pairs_log2;
+#pragma unroll
+    for (int tile = 0; tile < Config::kHeadTiles; ++tile) {
+        const float2 max = attention.max(tile), sum = attention.sum(tile);
+#pragma unroll
+        for (int step = 0; step < Config::kSteps; ++step) {
+            if (exists) {
+                *entry = attention.out(tile, step);
+            }
+            if (exists && lane < 4) {
+                *scale = make_float4(max.x, max.y, sum.x, sum.y);
+            }
+            entry += layout.size();
+            scale += layout.size();
+        }
     }
 }
 
-/// Writes a merged fragment of the group whose rows start at `first_row` of out and lse.
+/// Merges what the warps of each head have left in their rings and hands every entry to a sink:
+/// sink(fragment of the group, entry, Partial).
+template <class Config, class Sink>
+__device__ void merge_warps(const DecodePlace& place, const DecodeMemory<Config>& shared,
+                            Sink sink) {
+    const FragmentLayout layout = shared.layout;
+    const float4* of_head = shared.partials(place.head_in_block);
+    const int stride = shared.ring_bytes << place.heads_log2;
+#pragma unroll 1
+    for (int i = place.warp_of_head * kWarpSize + static_cast<int>(lane_index());
+         i < Config::kFragments << layout.entries_log2(); i += kWarpSize << place.sharers_log2) {
+        const int fragment = i >> layout.entries_log2();
+        const int entry = i & ((1 << layout.entries_log2()) - 1);
+        const float4* part = of_head + fragment * layout.size();
+        sink(fragment, entry,
+             merge_parts(place.sharers_log2, part + entry, part + layout.scale(layout.pair(entry)),
+                         stride, LoadShared{}));
+    }
+}
+
+/// Writes a merged entry of the group whose rows start at `first_row` of out and lse.
 template <class Config>
-__device__ void write_fragment(const DecodeArgs& args, std::int64_t first_row, int fragment,
-                               const Partial& all) {
+__device__ void write_entry(const DecodeArgs& args, FragmentLayout layout, std::int64_t first_row,
+                            int fragment, int entry, const Partial& all) {
     using T = typename Config::T;
     const int tile = fragment / Config::kSteps;
     const int step = fragment % Config::kSteps;
-    const auto reciprocal = [](float sum) { return sum > 0.0f ? ptx::reciprocal(sum) : 0.0f; };
-    const float x = reciprocal(all.sum.x), y = reciprocal(all.sum.y);
-    const float out[4] = {all.out.x * x, all.out.y * y, all.out.z * x, all.out.w * y};
-    WarpAttention<Config>::write_step(static_cast<T*>(args.out) + first_row * Config::kHeadDim,
-                                      tile, step, out, args.group_size);
-    if (args.lse != nullptr && step == 0) {
-        WarpAttention<Config>::write_lse(args.lse + first_row, tile, all.max, all.sum,
-                                         args.group_size);
+    const int row = layout.row(entry);
+    const int head = 8 * tile + 2 * layout.pair(entry);
+    T* out = static_cast<T*>(args.out) + (first_row + head) * Config::kHeadDim;
+    const auto write = [&](T* to, float low, float high, float max, float sum, int of_pair) {
+        if (head + of_pair >= args.group_size) {
+            return;
+        }
+        const float factor = sum > 0.0f ? ptx::reciprocal(sum) : 0.0f;
+        const std::uint32_t both = ptx::pack<T>(low * factor, high * factor);
+        to[WarpAttention<Config>::element(step, row, 0)] = T{static_cast<std::uint16_t>(both)};
+        to[WarpAttention<Config>::element(step, row, 1)] =
+            T{static_cast<std::uint16_t>(both >> 16)};
+        if (args.lse != nullptr && step == 0 && row == 0) {
+            args.lse[first_row + head + of_pair] = natural_lse(max, sum);
+        }
+    };
+    write(out, all.out.x, all.out.z, all.max.x, all.sum.x, 0);
+    write(out + Config::kHeadDim, all.out.y, all.out.w, all.max.y, all.sum.y, 1);
+}
+
+/// Prepares the barrier of the pushes; one thread calls it, before the cluster's first barrier.
+template <class Config>
+__device__ void expect_pushes(const DecodeMemory<Config>& shared, int split) {
+    const int owned = (shared.num_fragments - split + (1 << shared.splits_log2) - 1) >>
+                      shared.splits_log2;  // 0 where there are more thread blocks than fragments
+    ptx::prepare_barrier(shared.barrier(), max(owned, 0) * shared.layout.bytes()
+                                               << shared.splits_log2);
+}
+
+/// Pushes an entry into the thread block that owns its fragment.
+template <class Config>
+__device__ void push_entry(const DecodePlace& place, const DecodeMemory<Config>& shared,
+                           int fragment, int entry, const Partial& all) {
+    const FragmentLayout layout = shared.layout;
+    const int index = place.head_in_block * Config::kFragments + fragment;
+    const int owner = index & ((1 << shared.splits_log2) - 1);
+    float4* to = shared.pushed(place.split) + (index >> shared.splits_log2) * layout.size();
+    const std::uint32_t barrier = ptx::address_at(shared.barrier(), owner);
+    ptx::push(ptx::address_at(ptx::shared_address(to + entry), owner), all.out, barrier);
+    if (layout.row(entry) == 0) {
+        const float4* scale = to + layout.scale(layout.pair(entry));
+        ptx::push(ptx::address_at(ptx::shared_address(scale), owner), all.scale(), barrier);
     }
 }
 
@@ -210,18 +264,24 @@ __device__ void write_fragment(const DecodeArgs& args, std::int64_t first_row, i
 template <class Config>
 __device__ void merge_pushed(const DecodeArgs& args, const DecodePlace& place,
                              const DecodeMemory<Config>& shared) {
+    const FragmentLayout layout = shared.layout;
     const std::int64_t first_row =
         place.first_row(args) - place.head_in_block * args.group_size;  // of the thread block
+    const int stride = shared.slots() * layout.bytes();
 #pragma unroll 1
-    for (int slot = place.warp; slot < shared.owned_fragments(); slot += shared.num_warps) {
+    for (int i = static_cast<int>(threadIdx.x); i < shared.slots() << layout.entries_log2();
+         i += static_cast<int>(blockDim.x)) {
+        const int slot = i >> layout.entries_log2();
+        const int entry = i & ((1 << layout.entries_log2()) - 1);
         const int index = (slot << args.splits_log2) + place.split;
         if (index < shared.num_fragments) {
+            const float4* part = shared.pushed(0) + slot * layout.size();
             const Partial all =
-                merge_parts(args.splits_log2, shared.pushed(0) + slot,
-                            shared.owned_fragments() * StoredFragment::kBytes, LoadShared{});
+                merge_parts(args.splits_log2, part + entry, part + layout.scale(layout.pair(entry)),
+                            stride, LoadShared{});
             const int head = index / Config::kFragments;
-            write_fragment<Config>(args, first_row + head * args.group_size,
-                                   index % Config::kFragments, all);
+            write_entry<Config>(args, layout, first_row + head * args.group_size,
+                                index % Config::kFragments, entry, all);
         }
     }
 }

@@ -112,7 +112,11 @@ class KVRing {
         const char* keys =
             keys_ + std::uint64_t{block_bytes_} * static_cast<unsigned>(id) +
             std::uint64_t{token_bytes_} * (static_cast<unsigned>(tile) * 16 & block_mask_);
-        copy_rows<false>(keys, num_tokens, this->keys(stage));
+        if (num_tokens >= Config::kTileTokens) {
+            copy_rows<true>(keys, num_tokens, this->keys(stage));
+        } else {
+            copy_rows<false>(keys, num_tokens, this->keys(stage));
+        }
     }
 
     /// Whether nothing of the tile in `stage` is in the pool.
@@ -189,7 +193,9 @@ class KVRing {
 #pragma unroll
         for (int along = 0; along < kCopiesAlongRow; ++along) {
             const int further = along * Config::kLanesPerRow * 16;  // bytes along the row
-            if constexpr (Config::kEvictFirst) {
+            if constexpr (Config::kEvictFirst && kAll) {
+                ptx::copy_async_16(to + further, from + further, policy_);
+            } else if constexpr (Config::kEvictFirst) {
                 ptx::copy_async_16(to + further, from + further, present, policy_);
             } else if constexpr (kAll) {
                 ptx::copy_async_16(to + further, from + further);

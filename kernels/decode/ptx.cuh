@@ -42,6 +42,12 @@ __device__ inline void copy_async_16(std::uint32_t target, const void* source, b
 }
 
 /// The same, with a policy for the second-level cache.
+__device__ inline void copy_async_16(std::uint32_t target, const void* source,
+                                     std::uint64_t policy) {
+    asm volatile(
+        "cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;" ::"r"(target),
+        "l"(source), "l"(policy));
+}
 __device__ inline void copy_async_16(std::uint32_t target, const void* source, bool present,
                                      std::uint64_t policy) {
     asm volatile(
@@ -144,12 +150,8 @@ __device__ inline float reciprocal(float x) {
 // ---- Thread blocks of one cluster: sm_90. For older GPUs they compile and are never reached.
 
 #if __CUDA_ARCH__ >= 900
-/// The barrier of all threads of a cluster, in two halves. What a thread has stored before the
-/// first half is visible to all behind the second.
-__device__ inline void arrive_at_cluster() {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-/// The first half where there is nothing yet that others should see.
+/// The barrier of all threads of a cluster, in two halves: it says that they have come here, not
+/// that what they have stored is visible.
 __device__ inline void announce_to_cluster() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -164,23 +166,39 @@ __device__ inline std::uint32_t address_at(std::uint32_t shared_address, int ran
     return remote;
 }
 
-__device__ inline void store_at(std::uint32_t cluster_address, float x) {
-    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(cluster_address), "f"(x) : "memory");
-}
-__device__ inline void store_at(std::uint32_t cluster_address, float2 x) {
-    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(cluster_address), "f"(x.x),
-                 "f"(x.y)
+// A barrier in shared memory that opens when so many bytes have been pushed: no thread waits until
+// its own stores have arrived.
+
+/// Makes a barrier for num_bytes of pushes, visible to the cluster behind its next barrier.
+__device__ inline void prepare_barrier(std::uint32_t barrier, int num_bytes) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+                 "r"(num_bytes)
                  : "memory");
 }
-__device__ inline void store_at(std::uint32_t cluster_address, float4 x) {
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(cluster_address),
-                 "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w)
-                 : "memory");
+
+/// Stores 16 bytes in a thread block of the cluster and counts them at its barrier there.
+__device__ inline void push(std::uint32_t cluster_address, float4 x, std::uint32_t barrier) {
+    asm volatile(
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, "
+        "[%5];" ::"r"(cluster_address),
+        "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w), "r"(barrier)
+        : "memory");
+}
+
+/// Waits until a barrier has opened for the first time; what was pushed is then visible.
+__device__ inline void wait_for_pushes(std::uint32_t barrier) {
+    asm volatile(
+        "{\n"
+        ".reg .pred opened;\n"
+        "WAIT:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 opened, [%0], 0;\n"
+        "@!opened bra WAIT;\n"
+        "}" ::"r"(barrier)
+        : "memory");
 }
 #else
-__device__ inline void arrive_at_cluster() {
-    __trap();
-}
 __device__ inline void announce_to_cluster() {
     __trap();
 }
@@ -190,13 +208,13 @@ __device__ inline void wait_for_cluster() {
 __device__ inline std::uint32_t address_at(std::uint32_t, int) {
     return 0;
 }
-__device__ inline void store_at(std::uint32_t, float) {
+__device__ inline void prepare_barrier(std::uint32_t, int) {
     __trap();
 }
-__device__ inline void store_at(std::uint32_t, float2) {
+__device__ inline void push(std::uint32_t, float4, std::uint32_t) {
     __trap();
 }
-__device__ inline void store_at(std::uint32_t, float4) {
+__device__ inline void wait_for_pushes(std::uint32_t) {
     __trap();
 }
 #endif

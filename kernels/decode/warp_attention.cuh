@@ -166,46 +166,39 @@ class WarpAttention {
         return make_float2(sum_[tile][0], sum_[tile][1]);
     }
 
-    /// Writes 16 elements of up to 8 heads, divided by their sums, as the lanes hold them: see
-    /// out(). group: [group_size, head_dim]. For all lanes of a warp.
-    __device__ static void write_step(T* group, int tile, int step, const float (&x)[4],
-                                      int group_size) {
-        const int head = 8 * tile + static_cast<int>(lane_index() / 4);
-        T* row = group + head * Config::kHeadDim + lane_index() % 4 * 2 + 16 * step;
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const std::uint32_t word = ptx::transpose(ptx::pack<T>(x[2 * half], x[2 * half + 1]));
-            if (head < group_size) {
-                *reinterpret_cast<std::uint32_t*>(row + 8 * half) = word;
-            }
-        }
-    }
-
-    /// lse: [group_size], of which the two heads of each of the first four lanes are written.
-    __device__ static void write_lse(float* lse, int tile, float2 max, float2 sum, int group_size) {
-        const int head = 8 * tile + 2 * static_cast<int>(lane_index());
-        if (lane_index() < 4 && head < group_size) {
-            lse[head] = natural_lse(max.x, sum.x);
-        }
-        if (lane_index() < 4 && head + 1 < group_size) {
-            lse[head + 1] = natural_lse(max.y, sum.y);
-        }
+    /// The element of a head that out(tile, step) holds in lane 4 * row + pair: half 0 in its first
+    /// two floats, half 1 in the others.
+    [[nodiscard]] __device__ static int element(int step, int row, int half) {
+        return 16 * step + row + 8 * half;
     }
 
     /// Writes the rows of a whole group: out [group_size, head_dim], lse [group_size] or nullptr.
-    __device__ void store_output(T* group, float* lse, int group_size) const {
+    __device__ void store_output(T* out, float* lse, int group_size) const {
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
             const float r0 = sum_[tile][0] > 0.0f ? ptx::reciprocal(sum_[tile][0]) : 0.0f;
             const float r1 = sum_[tile][1] > 0.0f ? ptx::reciprocal(sum_[tile][1]) : 0.0f;
+            const int head = 8 * tile + static_cast<int>(lane_ / 4);
+            T* row = out + head * Config::kHeadDim + lane_ % 4 * 2;
 #pragma unroll
             for (int step = 0; step < kSteps; ++step) {
                 const float(&x)[4] = out_[tile][step];
-                write_step(group, tile, step, {x[0] * r0, x[1] * r1, x[2] * r0, x[3] * r1},
-                           group_size);
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const std::uint32_t word =
+                        ptx::transpose(ptx::pack<T>(x[2 * half] * r0, x[2 * half + 1] * r1));
+                    if (head < group_size) {
+                        *reinterpret_cast<std::uint32_t*>(row + 16 * step + 8 * half) = word;
+                    }
+                }
             }
-            if (lse != nullptr) {
-                write_lse(lse, tile, max(tile), sum(tile), group_size);
+            if (lse != nullptr && lane_ < 4) {
+#pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    if (8 * tile + 2 * static_cast<int>(lane_) + i < group_size) {
+                        lse[8 * tile + 2 * lane_ + i] = natural_lse(max_[tile][i], sum_[tile][i]);
+                    }
+                }
             }
         }
     }

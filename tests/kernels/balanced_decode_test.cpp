@@ -77,6 +77,7 @@ TEST_CASE("a balanced launch agrees with the oracle however long the tails are",
     plan.num_warps = GENERATE(2, 8);
     PagedCase test(spec);
     const PagedAttentionParams params = test.params();
+    CAPTURE(test.describe(), plan.heads_per_block, plan.num_warps);
     Balanced balanced(params);
     const DeviceResult result = balanced.run(plan);
     REQUIRE(result.status == 0);
