@@ -51,6 +51,12 @@ test_day_21_without_a_gpu_shows_what_each_head_reads() {
     shows out.txt day-21-reads.txt
 }
 
+test_day_27_without_a_gpu_shows_what_scales_are_good_for() {
+    expect status "$(status_of day day27_fp8_cache)" 0
+    if ! grep -q 'No GPU is measured' out.txt; then exit 4; fi # there is one
+    shows out.txt day-27-scales.txt
+}
+
 test_day_20_writes_the_csv_the_sidecar_and_both_pictures() {
     expect status "$(status_of short_sweep)" 0
     expect "rows and header" "$(num_lines day-20-readbench.csv)" 7

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// Day 27: half the bytes: pools of e4m3 with scales, which become numbers in registers.
+#include "cells.hpp"
+#include "prediction.hpp"
+#include "story.hpp"
+
+#include <gpu_bench/decode_day.hpp>
+
+using namespace nanoserve;
+
+int main(int argc, char** argv) {
+    const gpu_bench::DecodeDay day = {
+        .program = "day27_fp8_cache",
+        .about =
+            "Day 27: times paged_attention over pools of fp8 and over pools of bf16, on the peers' "
+            "cells, beside the ceilings of\neach. Without a GPU it shows what scales are good for, "
+            "and the record.",
+        .reads = {{"paged_attention", day27::predicted_us}},
+        .sets = {{"road", "day-27-fp8-cache", day27::road_cells()}},
+        .story = day27::tell_scales};
+    return gpu_bench::run_decode_day(day, argc, argv);
+}

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include "story.hpp"
+
+#include "scale_errors.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+namespace nanoserve::day27 {
+namespace {
+
+// The error of the KV head that fares worse, in per cent of its largest output.
+double worst(const ScaleTrial& trial) {
+    return 100.0 * std::ranges::max(errors_of(trial));
+}
+
+}  // namespace
+
+void tell_scales() {
+    fmt::print(
+        "\nThe largest error of an output of attention, in % of its head's largest, because K and "
+        "V\nwere rounded on their way into the cache:\n\n"
+        "values of two KV heads     bf16    fp8, with a scale\n"
+        "up to                              of 1    of the pool    of each head\n");
+    struct Row {
+        const char* text;
+        std::array<float, kNumKvHeads> size;
+    };
+    for (const auto& [text, size] :
+         {Row{"1 and 1", {1.0f, 1.0f}}, Row{"0.001 and 0.001", {0.001f, 0.001f}},
+          Row{"1000 and 1000", {1000.0f, 1000.0f}}, Row{"1 and 0.00001", {1.0f, 0.00001f}}}) {
+        fmt::print("{:<23} {:>7.2f} {:>9.2f} {:>14.2f} {:>15.2f}\n", text,
+                   worst({.size = size, .dtype = DType::bf16}), worst({.size = size}),
+                   worst({.size = size, .scales = ScaleChoice::tensor}),
+                   worst({.size = size, .scales = ScaleChoice::heads}));
+    }
+}
+
+}  // namespace nanoserve::day27

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// What the day shows without a GPU.
+#pragma once
+
+namespace nanoserve::day27 {
+
+/// Prints what a cache of fp8 costs in digits, for values of several sizes and several scales,
+/// beside a cache of bf16.
+void tell_scales();
+
+}  // namespace nanoserve::day27
