@@ -68,7 +68,7 @@ void gather_read(const PagedAttentionParams& params, ReadContext& context) {
               .k = k,
               .v = v,
               .kv_dtype = layout.dtype,
-              .scales = params.kv.scales,
+              .scales = params.kv.scales,  // all 1 before Day 27
               .num_tokens = num_slots,
               .shape = params.shape(),
               .mask = mask.data(),
