@@ -306,8 +306,11 @@ void load_only_of(const PagedAttentionParams& p, std::uint32_t* checksum, cudaSt
     while (num_warps > 1 && p.num_seqs * divide_up(num_items, num_warps) < num_sms) {
         num_warps /= 2;
     }
-    const std::int64_t num_splits = std::min(divide_up(num_items, num_warps),
-                                             divide_up(wanted_thread_blocks(num_sms), p.num_seqs));
+    std::int64_t filling = divide_up(wanted_thread_blocks(num_sms), p.num_seqs);
+    if (p.num_seqs * p.max_blocks_per_seq > 2 * std::int64_t{p.kv.layout.num_blocks}) {
+        filling = std::max<std::int64_t>(filling, 2 * num_sms);  // a long history among short ones
+    }
+    const std::int64_t num_splits = std::min(divide_up(num_items, num_warps), filling);
     const dim3 grid(static_cast<unsigned>(num_splits), static_cast<unsigned>(p.num_seqs));
     load_only<<<grid, static_cast<unsigned>(num_warps * kWarpSize), 0, stream>>>(args, checksum);
     NANOSERVE_CUDA_TRY(cudaGetLastError());
