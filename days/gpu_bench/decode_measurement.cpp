@@ -181,7 +181,10 @@ void leave_out(CellResult& result, const DecodeOptions& options,
 CellResult measure(const DecodeDay& day, const DecodeOptions& options, const ReadCell& cell) {
     Measurement measurement{.result = foretell(day, cell), .replays = {}};
     CellResult& result = measurement.result;
-    const Rotation rotation = rotation_of(result.kv_bytes);
+    Rotation rotation = rotation_of(result.kv_bytes);
+    if (options.as_peers) {
+        rotation.num_reads = rotation.num_layers;
+    }
     result.num_layers = rotation.num_layers;
     result.facts = {{"reads_of_a_replay", static_cast<double>(rotation.num_reads)}};
     if (rotation.num_layers * result.kv_bytes > kMaxMemoryBytes) {
@@ -205,12 +208,12 @@ CellResult measure(const DecodeDay& day, const DecodeOptions& options, const Rea
         return result;
     }
     // The settle call is a replay that nobody times: the GPU is busy with it while the host hands
-    // over the events and the timed replay, so the sample holds no host time.
+    // over the events and the timed replay, so the sample holds no host time. Without it, it does.
     CudaEventClock clock(reads.stream());
     const auto intervals_ns = time_in_turn(clock, std::span(measurement.replays),
                                            {.num_samples = options.num_samples,
                                             .num_warmup = 2,
-                                            .settle_calls = 1,
+                                            .settle_calls = options.as_peers ? 0u : 1u,
                                             .check = check_reads});
     set_timings(measurement, intervals_ns, rotation.num_reads);
     return result;

@@ -47,6 +47,9 @@ void add_flags(CLI::App& app, const DecodeDay& day, Flags& flags) {
         ->check(CLI::Range(6, 100000));
     app.add_flag("--quick", flags.quick, fmt::format("{} samples of each read", kQuickSamples))
         ->excludes("--samples");
+    app.add_flag("--as-peers", options.as_peers,
+                 "a replay is one turn of at most 16 layers and begins on an idle GPU, as when the "
+                 "peers were measured");
     app.add_option("--shapes", flags.set, "which set of cells")
         ->capture_default_str()
         ->check(CLI::IsMember(names_of(day.sets)));
@@ -115,6 +118,8 @@ NamedOptions to_pairs(const DecodeOptions& options) {
             {"only", list(options.only)},
             {"samples", fmt::format("{}", options.num_samples)},
             {"rotation", "400 MB of layers, at most 16"},
+            {"replay", options.as_peers ? "the layers once, from an idle GPU"
+                                        : "128 reads or 2 GB, behind another replay"},
             {"order", "a sample of each read in turn, there and back"},
             {"cache", "cold"}};
 }

@@ -22,6 +22,9 @@ struct DecodeOptions {
     std::vector<std::string> cells;  ///< what --cells names; empty: all
     std::size_t num_samples = 50;
     bool check_only = false;
+    /// A replay is one turn of the layers and begins on an idle GPU, as in the peers' harness: the
+    /// start of a replay is then part of the time.
+    bool as_peers = false;
     /// Folder of the CSV and its sidecar; empty: nothing is written.
     std::filesystem::path data;
 

@@ -162,7 +162,8 @@ std::vector<float> as_floats(const std::vector<std::byte>& outputs, DType dtype)
         const std::span elements(reinterpret_cast<const T*>(outputs.data()),
                                  outputs.size() / sizeof(T));
         std::vector<float> floats(elements.size());
-        std::ranges::transform(elements, floats.begin(), [](T element) { return to_float(element); });
+        std::ranges::transform(elements, floats.begin(),
+                               [](T element) { return to_float(element); });
         return floats;
     });
 }

@@ -29,7 +29,8 @@ bool same_cell(const report::ReadRow& a, const report::ReadRow& b) {
 std::string remark_of(const report::ReadRow& row) {
     std::string text = row.pattern == "uniform" ? "" : ", " + row.pattern;
     text += row.dtype == "bf16" ? "" : ", " + row.dtype;
-    text += row.block_size.value_or(16) == 16 ? "" : fmt::format(", block_size {}", *row.block_size);
+    text +=
+        row.block_size.value_or(16) == 16 ? "" : fmt::format(", block_size {}", *row.block_size);
     return text + (row.layout == "NHD" || row.layout.empty() ? "" : ", " + row.layout);
 }
 
@@ -50,8 +51,8 @@ std::string heading(const report::ReadRow& row, std::size_t width) {
         "\n{}/{}/{}, {} sequence{} of {} tokens{}\n{:<{}} {:>10} {:>10} {:>10} {:>9} {:>6} {:>7} "
         "{:>8}\n",
         row.num_q_heads, row.num_kv_heads, row.head_dim, row.num_seqs, row.num_seqs == 1 ? "" : "s",
-        row.seq_len, remark_of(row), "read", width, "predicted", "best", "median", "residual", "GB/s",
-        "x floor", "rel_err");
+        row.seq_len, remark_of(row), "read", width, "predicted", "best", "median", "residual",
+        "GB/s", "x floor", "rel_err");
 }
 
 }  // namespace
@@ -76,9 +77,9 @@ std::string format_rows(std::span<const report::ReadRow> rows) {
             text += heading(row, width);
         }
         before = &row;
-        text += fmt::format("{:<{}} {:>10} {:>10} {:>10} {:>9} {:>6} {:>7} {:>8}\n", row.read, width,
-                            us_text(row.predicted_us), us_text(row.best_us), us_text(row.median_us),
-                            residual_text(row),
+        text += fmt::format("{:<{}} {:>10} {:>10} {:>10} {:>9} {:>6} {:>7} {:>8}\n", row.read,
+                            width, us_text(row.predicted_us), us_text(row.best_us),
+                            us_text(row.median_us), residual_text(row),
                             row.gb_per_s ? fmt::format("{:.0f}", *row.gb_per_s) : "-",
                             ratio_text(row.best_us, row.floor_us),
                             row.rel_err ? fmt::format("{:.1e}", *row.rel_err) : "-");
@@ -99,9 +100,10 @@ std::string format_record(std::span<const report::ReadRow> rows) {
         }
         if (shape != shape_text(row)) {
             shape = shape_text(row);
-            text += fmt::format("\n{}\n{:>9} {:>7}  {:<{}} {:>10} {:>10} {:>10} {:>10} {:>9} {:>6} {:>8}\n",
-                                shape, "sequences", "tokens", "read", width, "predicted", "best",
-                                "median", "load-only", "x ceiling", "GB/s", "rel_err");
+            text += fmt::format(
+                "\n{}\n{:>9} {:>7}  {:<{}} {:>10} {:>10} {:>10} {:>10} {:>9} {:>6} {:>8}\n", shape,
+                "sequences", "tokens", "read", width, "predicted", "best", "median", "load-only",
+                "x ceiling", "GB/s", "rel_err");
         }
         text += fmt::format("{:>9} {:>7}  {:<{}} {:>10} {:>10} {:>10} {:>10} {:>9} {:>6} {:>8}{}\n",
                             row.num_seqs, row.seq_len, row.read, width, us_text(row.predicted_us),
@@ -123,8 +125,8 @@ std::string format_remarks(const CellResult& cell) {
     text += fmt::format("; {} layer{}", cell.num_layers, cell.num_layers == 1 ? "" : "s");
     for (const ReadResult& read : cell.reads) {
         if (read.comparison && read.comparison->speedup()) {
-            text += fmt::format("; {} against the baseline: {}", read.read,
-                                describe(*read.comparison));
+            text +=
+                fmt::format("; {} against the baseline: {}", read.read, describe(*read.comparison));
         }
     }
     for (const auto& [name, value] : cell.facts) {

@@ -28,8 +28,8 @@ namespace nanoserve::gpu_bench {
 /// the ceilings, with the time of load_only_nhd in its own column.
 [[nodiscard]] std::string format_record(std::span<const report::ReadRow> rows);
 
-/// What the rows of a cell don't say: why it was skipped, or its checked sequences, layers, verdicts
-/// and facts.
+/// What the rows of a cell don't say: why it was skipped, or its checked sequences, layers,
+/// verdicts and facts.
 [[nodiscard]] std::string format_remarks(const CellResult& cell);
 
 }  // namespace nanoserve::gpu_bench

@@ -181,6 +181,7 @@ TEST_CASE("the flags choose a set, cells and reads", "[days][pure]") {
     CHECK(some.takes("two"));
     CHECK(some.num_samples < all.num_samples);
     CHECK(some.check_only);
+    CHECK(std::get<DecodeOptions>(parse({"--as-peers"})).as_peers);
     CHECK(std::get<DecodeOptions>(parse({"--shapes", "other"})).set.stem == "day-99-other");
 }
 
