@@ -50,13 +50,13 @@ class RecordedReads {
         });
     }
 
-    // The replays borrow the launch and its workspace, which lives as long as this.
-    [[nodiscard]] GraphReplay record(const DecodeLaunch& launch) {
+    // The replay borrows the launch; its workspace lives as long as this.
+    [[nodiscard]] GraphReplay record(const DecodeLaunch& launch, std::int64_t num_reads) {
         const Workspace workspace =
             add_workspace(launch.workspace_bytes ? launch.workspace_bytes(batch_.params(0)) : 0);
         return record(
             [&](std::int64_t layer) { launch.launch(batch_.params(layer), workspace, stream()); },
-            rotation_.num_reads);
+            num_reads);
     }
 
     // What every sequence of every read is compared with.
@@ -65,29 +65,29 @@ class RecordedReads {
             [&](std::int64_t layer) { general_attention(batch_.params(layer), stream()); },
             rotation_.num_layers);
     }
-    [[nodiscard]] GraphReplay load_only_nhd() const {
+    [[nodiscard]] GraphReplay load_only_nhd(std::int64_t num_reads) const {
         return record(
             [&](std::int64_t layer) {
                 nanoserve::load_only_nhd(batch_.params_as(PoolOrder::nhd, layer), nullptr,
                                          stream());
             },
-            rotation_.num_reads);
+            num_reads);
     }
-    [[nodiscard]] GraphReplay load_only_hnd() const {
+    [[nodiscard]] GraphReplay load_only_hnd(std::int64_t num_reads) const {
         return record(
             [&](std::int64_t layer) {
                 nanoserve::load_only_hnd(batch_.params_as(PoolOrder::hnd, layer), nullptr,
                                          stream());
             },
-            rotation_.num_reads);
+            num_reads);
     }
-    [[nodiscard]] GraphReplay read_stream() const {
+    [[nodiscard]] GraphReplay read_stream(std::int64_t num_reads) const {
         return record(
             [&](std::int64_t layer) {
                 nanoserve::read_stream(batch_.layer_data(layer), batch_.layer_bytes(), nullptr,
                                        stream());
             },
-            rotation_.num_reads);
+            num_reads);
     }
 
     [[nodiscard]] const DeviceBatch& batch() const { return batch_; }
@@ -113,18 +113,21 @@ class RecordedReads {
 struct Measurement {
     CellResult result;
     std::vector<GraphReplay> replays;
+    std::vector<std::int64_t> num_reads;  // of each replay
 };
 
-void record_all(const std::vector<DecodeLaunch>& launches, RecordedReads& reads,
-                Measurement& measurement) {
+void record_all(const std::vector<DecodeLaunch>& launches, const Rotation& rotation,
+                RecordedReads& reads, Measurement& measurement) {
     for (const ReadResult& read : measurement.result.reads) {
-        if (read.role != "alone") {
-            measurement.replays.push_back(reads.record(find_launch(launches, read.read)));
-        }
+        const std::int64_t num_reads = reads_of_a_replay(rotation, read.predicted_us);
+        measurement.num_reads.push_back(num_reads);
+        measurement.replays.push_back(
+            read.read == "load_only_nhd"   ? reads.load_only_nhd(num_reads)
+            : read.read == "load_only_hnd" ? reads.load_only_hnd(num_reads)
+            : read.read == "read_stream"
+                ? reads.read_stream(num_reads)
+                : reads.record(find_launch(launches, read.read), num_reads));
     }
-    measurement.replays.push_back(reads.load_only_nhd());
-    measurement.replays.push_back(reads.load_only_hnd());
-    measurement.replays.push_back(reads.read_stream());
 }
 
 // The ceilings, which write nothing, stand behind all reads that do.
@@ -142,22 +145,26 @@ void check_all(const RecordedReads& reads, GpuCheck& check, const GraphReplay& g
     }
 }
 
-void set_timings(Measurement& measurement, const std::vector<std::vector<double>>& intervals_ns,
-                 std::int64_t num_reads) {
-    const auto per_sample = static_cast<std::size_t>(num_reads);
+// From nanoseconds of a replay to those of one read.
+void set_timings(Measurement& measurement, std::vector<std::vector<double>> intervals_ns) {
     std::vector<ReadResult>& reads = measurement.result.reads;
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+        for (double& interval : intervals_ns[i]) {
+            interval /= static_cast<double>(measurement.num_reads[i]);
+        }
+        reads[i].timing = ReadTiming(intervals_ns[i]);
+    }
     const auto baseline = std::ranges::find(reads, "baseline", &ReadResult::role);
     for (std::size_t i = 0; i < reads.size(); ++i) {
-        reads[i].timing = ReadTiming(intervals_ns[i], per_sample);
         if (reads[i].role == "candidate" && baseline != reads.end()) {
             const auto at = static_cast<std::size_t>(baseline - reads.begin());
-            reads[i].comparison = ReadComparison(intervals_ns[at], intervals_ns[i], per_sample);
+            reads[i].comparison = ReadComparison(intervals_ns[at], intervals_ns[i], 1);
         }
     }
 }
 
-// The reads of the day that take part in a cell: those that --only names and that take its sizes.
-// Says in result.facts nothing, in `left_out` why others do not.
+// Leaves the reads of the day that take part in a cell: those that --only names and that take its
+// sizes. When there is none, result.skipped says why.
 void leave_out(CellResult& result, const DecodeOptions& options,
                const std::vector<DecodeLaunch>& launches, const PagedAttentionParams& params) {
     std::string left_out;
@@ -179,14 +186,13 @@ void leave_out(CellResult& result, const DecodeOptions& options,
 }  // namespace
 
 CellResult measure(const DecodeDay& day, const DecodeOptions& options, const ReadCell& cell) {
-    Measurement measurement{.result = foretell(day, cell), .replays = {}};
+    Measurement measurement{.result = foretell(day, cell), .replays = {}, .num_reads = {}};
     CellResult& result = measurement.result;
     Rotation rotation = rotation_of(result.kv_bytes);
     if (options.as_peers) {
         rotation.num_reads = rotation.num_layers;
     }
     result.num_layers = rotation.num_layers;
-    result.facts = {{"reads_of_a_replay", static_cast<double>(rotation.num_reads)}};
     if (rotation.num_layers * result.kv_bytes > kMaxMemoryBytes) {
         result.skipped = fmt::format("{} layers take more than {} GB", rotation.num_layers,
                                      kMaxMemoryBytes / 1'000'000'000);
@@ -198,10 +204,12 @@ CellResult measure(const DecodeDay& day, const DecodeOptions& options, const Rea
     if (!result.skipped.empty()) {
         return result;
     }
-    record_all(launches, reads, measurement);
+    record_all(launches, rotation, reads, measurement);
     const GraphReplay general = reads.general();
     GpuCheck check(reads.batch());
     result.num_checked_seqs = check.num_checked_seqs();
+    result.facts = {
+        {"reads_of_a_replay", static_cast<double>(measurement.num_reads.back())}};  // the ceilings'
     const auto check_reads = [&] { check_all(reads, check, general, measurement); };
     if (options.check_only) {
         check_reads();
@@ -215,7 +223,7 @@ CellResult measure(const DecodeDay& day, const DecodeOptions& options, const Rea
                                             .num_warmup = 2,
                                             .settle_calls = options.as_peers ? 0u : 1u,
                                             .check = check_reads});
-    set_timings(measurement, intervals_ns, rotation.num_reads);
+    set_timings(measurement, intervals_ns);
     return result;
 }
 

@@ -163,6 +163,13 @@ Rotation rotation_of(std::int64_t kv_bytes) {
             .num_reads = num_layers * std::max<std::int64_t>(divide_up(wanted, num_layers), 1)};
 }
 
+std::int64_t reads_of_a_replay(const Rotation& rotation, double predicted_us) {
+    constexpr double kLongEnoughUs = 10'000;
+    return static_cast<double>(rotation.num_reads) * predicted_us > kLongEnoughUs
+               ? rotation.num_layers
+               : rotation.num_reads;
+}
+
 std::vector<std::int64_t> seqs_to_check(const std::vector<std::int32_t>& seq_lens,
                                         std::int64_t max_tokens) {
     const auto longest = std::ranges::max_element(seq_lens);

@@ -85,6 +85,10 @@ struct Rotation {
 /// reads, or fewer that load 2 GB, so that its start does not count.
 [[nodiscard]] Rotation rotation_of(std::int64_t kv_bytes);
 
+/// Reads of one replay for a read that takes about so long: those of the rotation or, when that
+/// would be more than 10 ms, each layer once.
+[[nodiscard]] std::int64_t reads_of_a_replay(const Rotation& rotation, double predicted_us);
+
 /// The sequences to compare with the oracle: the longest, the shortest and, as far as `max_tokens`
 /// reach, others spread evenly; ascending, at least one.
 [[nodiscard]] std::vector<std::int64_t> seqs_to_check(const std::vector<std::int32_t>& seq_lens,

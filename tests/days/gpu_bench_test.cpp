@@ -124,6 +124,11 @@ TEST_CASE("layers rotate as in the peers' harness, and a replay has many reads",
     CHECK(rotation_of(17'179'869'184) == Rotation{1, 1});
 }
 
+TEST_CASE("a slow read goes through the layers once", "[days][pure]") {
+    CHECK(reads_of_a_replay({16, 128}, 5.0) == 128);
+    CHECK(reads_of_a_replay({16, 128}, 500.0) == 16);
+}
+
 TEST_CASE("the oracle gets the longest and the shortest history, and others as time allows",
           "[days][pure]") {
     CHECK(seqs_to_check({5, 100, 3, 50}, 10) == std::vector<std::int64_t>{1, 2});
