@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/report/number_text.hpp>
+#include <nanoserve/report/peer_comparison.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace nanoserve::report {
+namespace {
+
+bool is_ceiling(const PeerRow& row) {
+    return row.peer.starts_with("load_only");
+}
+
+bool same_cell(const PeerRow& peer, const ReadRow& row) {
+    return peer.num_q_heads == row.num_q_heads && peer.num_kv_heads == row.num_kv_heads &&
+           peer.head_dim == row.head_dim && peer.kv_dtype == row.dtype &&
+           peer.num_seqs == row.num_seqs && peer.seq_len == row.seq_len &&
+           row.pattern == (peer.ragged ? "ragged" : "uniform");
+}
+
+std::vector<PeerRow> peers_of(std::span<const PeerRow> peers, const ReadRow& row) {
+    std::vector<PeerRow> found;
+    std::ranges::copy_if(peers, std::back_inserter(found),
+                         [&](const PeerRow& peer) { return same_cell(peer, row); });
+    return found;
+}
+
+std::vector<PeerTime> times_of(std::span<const PeerRow> peers) {
+    const auto ceiling = std::ranges::find(peers, "load_only_nhd", &PeerRow::peer);
+    std::vector<PeerTime> times;
+    if (ceiling == peers.end() || !(ceiling->best_us > 0)) {
+        return times;
+    }
+    for (const PeerRow& peer : peers) {
+        if (!is_ceiling(peer)) {
+            times.push_back({peer.peer, peer.best_us, peer.best_us / ceiling->best_us});
+        }
+    }
+    std::ranges::sort(times, {}, &PeerTime::best_us);
+    return times;
+}
+
+double geometric_mean(std::span<const PeerCell> cells, double (*value)(const PeerCell&)) {
+    double sum = 0;
+    for (const PeerCell& cell : cells) {
+        sum += std::log(value(cell));
+    }
+    return std::exp(sum / static_cast<double>(cells.size()));
+}
+
+PeerClaims claims_of_one(std::span<const PeerCell> cells) {
+    PeerClaims claims;
+    claims.head_dim = cells.front().head_dim;
+    claims.num_cells = cells.size();
+    claims.mean_speedup =
+        geometric_mean(cells, [](const PeerCell& cell) { return cell.speedup(); });
+    claims.mean_direct_speedup =
+        geometric_mean(cells, [](const PeerCell& cell) { return cell.direct_speedup(); });
+    claims.mean_times_ceiling =
+        geometric_mean(cells, [](const PeerCell& cell) { return cell.our_times; });
+    claims.least_speedup = HUGE_VAL;
+    for (const PeerCell& cell : cells) {
+        claims.least_speedup = std::min(claims.least_speedup, cell.speedup());
+        claims.largest_times_ceiling = std::max(claims.largest_times_ceiling, cell.our_times);
+        if (cell.speedup() < 1) {
+            claims.lost.push_back(cell);
+        }
+    }
+    return claims;
+}
+
+std::string lost_text(const PeerCell& cell) {
+    return fmt::format("  lost: {} sequence{} of {} tokens{}: {} times its ceiling, {} {} times\n",
+                       cell.num_seqs, cell.num_seqs == 1 ? "" : "s", cell.seq_len,
+                       cell.ragged ? ", ragged" : "", ratio_text(cell.our_times),
+                       cell.peers.front().peer, ratio_text(cell.peers.front().times));
+}
+
+}  // namespace
+
+std::vector<PeerCell> compare_with_peers(std::span<const ReadRow> rows, std::string_view read,
+                                         std::span<const PeerRow> peers) {
+    std::vector<PeerCell> cells;
+    for (const ReadRow& row : rows) {
+        if (row.read != read || !row.best_us || !row.floor_us || !(*row.floor_us > 0)) {
+            continue;
+        }
+        std::vector<PeerTime> times = times_of(peers_of(peers, row));
+        if (!times.empty()) {
+            cells.push_back({.head_dim = row.head_dim,
+                             .num_seqs = row.num_seqs,
+                             .seq_len = row.seq_len,
+                             .ragged = row.pattern == "ragged",
+                             .our_us = *row.best_us,
+                             .our_times = *row.best_us / *row.floor_us,
+                             .peers = std::move(times)});
+        }
+    }
+    return cells;
+}
+
+std::vector<PeerClaims> claims_of(std::span<const PeerCell> cells) {
+    std::map<std::int64_t, std::vector<PeerCell>> by_head_dim;
+    for (const PeerCell& cell : cells) {
+        by_head_dim[cell.head_dim].push_back(cell);
+    }
+    std::vector<PeerClaims> claims;
+    for (const auto& [head_dim, its_cells] : by_head_dim) {
+        claims.push_back(claims_of_one(its_cells));
+    }
+    return claims;
+}
+
+std::string format_claims(std::span<const PeerClaims> claims) {
+    std::string text;
+    for (const PeerClaims& each : claims) {
+        text += fmt::format(
+            "head_dim {}, {} cells: {} times as fast as the best peer by the geometric mean of "
+            "time over load-only\n(of the times as measured, on another card: {}); least {}; {} "
+            "cell{} lost\n  times load-only: mean {}, at most {}\n",
+            each.head_dim, each.num_cells, ratio_text(each.mean_speedup),
+            ratio_text(each.mean_direct_speedup), ratio_text(each.least_speedup), each.lost.size(),
+            each.lost.size() == 1 ? "" : "s", ratio_text(each.mean_times_ceiling),
+            ratio_text(each.largest_times_ceiling));
+        for (const PeerCell& cell : each.lost) {
+            text += lost_text(cell);
+        }
+    }
+    return text;
+}
+
+}  // namespace nanoserve::report
