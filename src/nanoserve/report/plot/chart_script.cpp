@@ -105,6 +105,19 @@ void write_axes(GnuplotScript& script, const ChartFrame& frame, std::string_view
                  "center", 90);
 }
 
+void write_ratio_axes(GnuplotScript& script, const RatioFrame& frame) {
+    write_margins(script, frame.box);
+    script.line("unset logscale\nset logscale y");
+    script.line(fmt::format("set xrange [0:{}]", exact_text(frame.width)));
+    write_range(script, 'y', frame.ratio);
+    script.line(fmt::format("set border 3 lc rgb '{}' lw 0.8", kMuted));
+    script.line(
+        fmt::format("set tics nomirror out scale 0.6,0.3 tc rgb '{}' font 'DejaVu Sans,12'", kInk));
+    script.line("unset xtics\nunset xlabel");
+    write_ticks(script, 'y', frame.ratio_ticks);
+    script.line(fmt::format("set grid noxtics ytics lt 1 lc rgb '{}' lw 0.8", kGridColour));
+}
+
 void write_name(GnuplotScript& script, const CurveName& name, std::string_view colour,
                 bool is_bold) {
     script.label(is_bold ? gnuplot_bold(name.text) : gnuplot_label(name.text), name.at, 13, colour);

@@ -8,6 +8,7 @@
 #include <nanoserve/report/plot/heading.hpp>
 #include <nanoserve/report/plot/paged_read_facts.hpp>
 #include <nanoserve/report/plot/picture_style.hpp>
+#include <nanoserve/report/plot/ratio_frame.hpp>
 
 #include <span>
 #include <string>
@@ -34,6 +35,9 @@ void write_plot(GnuplotScript& script, std::span<const std::string> elements);
 
 /// Margins, ranges, ticks and grid of a chart, and the titles of its axes.
 void write_axes(GnuplotScript& script, const ChartFrame& frame, std::string_view cost_title);
+
+/// Margins, ranges, ticks and grid of a chart of ratios; the columns have no ticks.
+void write_ratio_axes(GnuplotScript& script, const RatioFrame& frame);
 
 /// A name in its place, tied to the end of its curve by a thin line.
 void write_name(GnuplotScript& script, const CurveName& name, std::string_view colour,
