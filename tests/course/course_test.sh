@@ -230,7 +230,7 @@ test_answers_an_ambiguous_day_with_the_choice() {
 test_shows_help_with_the_exit_statuses() {
     run_course help
     expect_status 0
-    expect "run DAY" "plot [DAY]" "replay DAY" "3 something must be installed first"
+    expect "run DAY" "plot [DAY|road|peers]" "replay DAY" "3 something must be installed first"
     [[ $output != *'set -e'* ]] || fail "wanted the comment alone"
 }
 
@@ -691,6 +691,15 @@ test_plots_day_20_by_default() {
     run_course plot
     expect_call "<--target> <day20_plot>"
     expect "\$ build/cpu/days/day20_readbench/day20_plot" "in $repo"
+}
+
+test_plots_the_pictures_of_all_days() {
+    local picture
+    for picture in road peers; do
+        run_course --dry-run plot "$picture"
+        expect_status 0
+        expect "\$ cmake --build --preset cpu --target road_plot" "\$ build/cpu/days/road/road_plot $picture"
+    done
 }
 
 make_record() { # make_record DAY: a day with a plot and the record of a GPU

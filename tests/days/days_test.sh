@@ -154,6 +154,36 @@ test_day_21_plot_draws_from_the_files_alone() {
     expect "lines on stderr" "$(num_lines err.txt)" 1
 }
 
+test_the_road_is_drawn_from_the_days_that_have_a_record() {
+    local plot=$programs/road/road_plot
+    cp "$data"/day-21-kernel-h200.{csv,json} .
+    expect status "$(status_of "$plot" road --data . --plots .)" 3
+    says err.txt 'road_plot: Day 22 is left out: ./day-22-shared-heads-h200.csv is missing'
+    says err.txt 'a road has 2 days or more'
+    sed 's/,kernel,/,shared_heads,/' day-21-kernel-h200.csv >day-22-shared-heads-h200.csv
+    cp day-21-kernel-h200.json day-22-shared-heads-h200.json
+    expect status "$(status_of "$plot" road --data . --plots .)" 0
+    says out.txt 'road-to-the-ceiling.png and .svg'
+    [[ -s road-to-the-ceiling.png && -s road-to-the-ceiling.svg ]]
+}
+
+test_the_peers_are_drawn_from_two_files_with_the_claims() {
+    local plot=$programs/road/road_plot
+    mkdir peers
+    cp "$data/peers/h200-peers.csv" peers
+    expect status "$(status_of "$plot" peers --data . --plots .)" 3
+    says err.txt 'day-26-one-launch-h200.csv'
+    expect "lines on stderr" "$(num_lines err.txt)" 1
+    sed 's/,kernel,/,paged_attention,/' "$data/day-21-kernel-h200.csv" >day-26-one-launch-h200.csv
+    cp "$data/day-21-kernel-h200.json" day-26-one-launch-h200.json
+    expect status "$(status_of "$plot" peers --data . --plots .)" 0
+    says out.txt 'head_dim 64, '
+    says out.txt 'lost: '
+    says peers.svg 'vllm_paged'
+    [[ -s peers.png ]]
+    expect status "$(status_of "$plot" lanes)" 2
+}
+
 # replay_record ARGS: the replay of a copy of the record, beside the CPU's record
 replay_record() { "$programs/replay/replay" day-21-kernel-h200.csv --cpu "$data/day-21-cpu-cold-1.csv" "$@"; }
 
