@@ -20,6 +20,6 @@ int main(int argc, char** argv) {
         .reads = {{"paged_attention", day26::predicted_us}},
         .sets = {{"road", "day-26-one-launch", day26::road_cells()},
                  {"other", "day-26-other-shapes", day26::other_cells()}},
-        .story = day26::tell_plans};
+        .story = day26::tell_without_gpu};
     return gpu_bench::run_decode_day(day, argc, argv);
 }

@@ -4,9 +4,16 @@
 
 #include "prediction.hpp"
 
+#include <nanoserve/report/csv.hpp>
+#include <nanoserve/report/peer_comparison.hpp>
+
 #include <fmt/core.h>
 
+#include <filesystem>
+
 namespace nanoserve::day26 {
+
+namespace {
 
 void tell_plans() {
     constexpr AttentionShape kShape = {32, 8, 128};
@@ -23,6 +30,26 @@ void tell_plans() {
                        plan.num_warps);
         }
     }
+}
+
+// Only a record can be compared; without one there is nothing to claim.
+void tell_claims() {
+    const auto data = std::filesystem::path(NANOSERVE_ROOT) / "data";
+    const auto record = data / "day-26-one-launch-h200.csv";
+    if (std::filesystem::exists(record)) {
+        const auto cells =
+            report::compare_with_peers(report::read_csv(record), "paged_attention",
+                                       report::read_peers(data / "peers" / "h200-peers.csv"));
+        fmt::print("\nThe record against the peers of data/peers/h200-peers.csv:\n{}",
+                   report::format_claims(report::claims_of(cells)));
+    }
+}
+
+}  // namespace
+
+void tell_without_gpu() {
+    tell_plans();
+    tell_claims();
 }
 
 }  // namespace nanoserve::day26

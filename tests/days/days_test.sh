@@ -154,6 +154,23 @@ test_day_21_plot_draws_from_the_files_alone() {
     expect "lines on stderr" "$(num_lines err.txt)" 1
 }
 
+test_day_26_without_a_gpu_shows_its_plans_and_what_is_known_of_its_times() {
+    expect status "$(status_of day day26_one_launch)" 0
+    if ! grep -q 'No GPU is measured' out.txt; then exit 4; fi # there is one
+    says out.txt 'One launch each, cut up by sizes alone, for 32/8/128 on 132 SMs'
+    if [[ -e $data/day-26-one-launch-h200.csv ]]; then
+        says out.txt 'times as fast as the best peer'
+        says out.txt 'Recorded, from'
+    else
+        says out.txt 'Foretold, not measured'
+    fi
+    expect status "$(status_of day day26_one_launch --shapes other --cells HND)" 0
+    says out.txt '32/8/128 bf16, HND'
+    expect status "$(status_of day day26_one_launch --cells nowhere)" 2
+    says err.txt 'day26_one_launch: --cells: no cell of road has nowhere in its label'
+    expect "lines on stderr" "$(num_lines err.txt)" 1
+}
+
 test_the_road_is_drawn_from_the_days_that_have_a_record() {
     local plot=$programs/road/road_plot
     cp "$data"/day-21-kernel-h200.{csv,json} .
