@@ -36,9 +36,6 @@ struct DecodeConfig {
     static constexpr int kTileBytes = kTileTokens * kRowBytes;  ///< of K, and of V
     static constexpr int kStageBytes = 2 * kTileBytes;          ///< of a tile's K and V
 
-    /// Chunks of a row that change places (chunk_offset): all banks hold 8 chunks, and so many of
-    /// them is what a row and all banks both are multiples of.
-    static constexpr int kSwizzleChunks = std::gcd(kChunks, 8);
     /// Neighbouring lanes that copy chunks of the same row.
     static constexpr int kLanesPerRow = std::gcd(kChunks, 32);
 

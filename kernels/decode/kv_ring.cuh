@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kernels/decode/bank_swizzle.hpp>
 #include <kernels/decode/config.hpp>
 
 #include <kernels/decode/place.cuh>
@@ -88,7 +89,7 @@ class KVRing {
             keys_ += std::uint64_t{token_bytes_} * row_;
         }
         keys_to_values_ = args.v_cache - args.k_cache;
-        target_ = WarpAttention<Config>::chunk_offset(row_, chunk);
+        target_ = chunk_offset<Config::kRowBytes>(row_, chunk);
         ptx::keep(keys_);
         ptx::keep(target_);
         ptx::keep(row_);
@@ -188,7 +189,7 @@ class KVRing {
                              int copy) const {
         const unsigned row = copy * kRowsPerCopy;  // from row_ on
         const std::uint32_t to =
-            stage + (target_ ^ (WarpAttention<Config>::rotation(row) << 4)) +
+            stage + (target_ ^ (chunk_rotation<Config::kRowBytes>(row) << 4)) +
             static_cast<unsigned>(row * Config::kRowBytes + matrix * Config::kTileBytes);
 #pragma unroll
         for (int along = 0; along < kCopiesAlongRow; ++along) {

@@ -73,6 +73,16 @@ __device__ inline void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
 }
 
+/// 16 bytes of shared memory.
+__device__ inline uint4 load_shared_16(std::uint32_t address) {
+    uint4 chunk;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(chunk.x), "=r"(chunk.y), "=r"(chunk.z), "=r"(chunk.w)
+                 : "r"(address)
+                 : "memory");
+    return chunk;
+}
+
 // ---- Matrix fragments of one warp. Lane = 4 * row + pair.
 
 /// Four 8 x 8 matrices of 16-bit elements. Lane 8 i + r names row r of matrix i, 16 bytes; lane

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kernels/decode/bank_swizzle.hpp>
 #include <kernels/decode/config.hpp>
+#include <kernels/decode/mma_fragments.hpp>
 
 #include <kernels/decode/place.cuh>
 #include <kernels/decode/ptx.cuh>
@@ -56,34 +58,23 @@ class WarpAttention {
         for (int tile = 0; tile < kTiles; ++tile) {
             max_[tile][0] = max_[tile][1] = -INFINITY;
         }
-        const unsigned row = lane_ % 8;
-        key_offset_ = chunk_offset(row + lane_ / 8 % 2 * 8, lane_ / 16);
-        value_offset_ = chunk_offset(row + lane_ / 16 * 8, lane_ / 8 % 2);
+        const RowChunk key = key_chunk(lane_);
+        const RowChunk value = value_chunk(lane_);
+        key_offset_ = chunk_offset<Config::kRowBytes>(key.row, key.chunk);
+        value_offset_ = chunk_offset<Config::kRowBytes>(value.row, value.chunk);
         ptx::keep(lane_);
         ptx::keep(key_offset_);
         ptx::keep(value_offset_);
     }
 
-    /// By how much a row's chunks are rotated: a power of two of rows fills all banks, and the 8
-    /// rows that one matrix takes must have different ones.
-    __host__ __device__ static constexpr unsigned rotation(unsigned row) {
-        constexpr unsigned kSpan = Config::kSwizzleChunks;
-        return row / (8 / kSpan) % kSpan;
-    }
-
-    /// Where 16-byte chunk `chunk` of a tile's row lies: rotated by the row, so that the 8 rows
-    /// that one matrix takes lie in different banks.
-    __device__ static unsigned chunk_offset(unsigned row, unsigned chunk) {
-        return row * Config::kRowBytes + ((chunk ^ rotation(row)) << 4);
-    }
-
     /// q: [group_size, head_dim], 4-byte aligned.
     __device__ void load_query(const T* q, int group_size) {
-        const T* words = q + (lane_ / 4 * Config::kHeadDim + lane_ % 4 * 2);
+        const MatrixElement place = b_element(lane_, 0);  // [element, query head]
+        const T* words = q + (place.column * Config::kHeadDim + place.row);
         ptx::keep(words);
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
-            const bool present = 8 * tile + static_cast<int>(lane_ / 4) < group_size;
+            const bool present = 8 * tile + static_cast<int>(place.column) < group_size;
 #pragma unroll
             for (int step = 0; step < kSteps; ++step) {
                 const T* first = words + 8 * tile * Config::kHeadDim + 16 * step;
@@ -124,30 +115,6 @@ class WarpAttention {
             }
             if (step + Config::kStepsAhead < kSteps) {
                 load_values(step + Config::kStepsAhead);
-            }
-        }
-    }
-
-    /// Writes what the tiles so far add up to: out [group_size][kPartialPitch] floats, and (max,
-    /// sum) [group_size].
-    __device__ void store_partial(float* out, float2* max_and_sum, int group_size) const {
-        const int row = static_cast<int>(lane_ / 4);
-#pragma unroll
-        for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {  // which head of the pair
-                const int head = 8 * tile + static_cast<int>(lane_ % 4) * 2 + i;
-                if (head < group_size) {
-#pragma unroll
-                    for (int step = 0; step < kSteps; ++step) {
-                        float* elements = out + head * Config::kPartialPitch + 16 * step + row;
-                        elements[0] = out_[tile][step][i];
-                        elements[8] = out_[tile][step][i + 2];
-                    }
-                    if (row == 0) {
-                        max_and_sum[head] = make_float2(max_[tile][i], sum_[tile][i]);
-                    }
-                }
             }
         }
     }
@@ -206,7 +173,7 @@ class WarpAttention {
   private:
     // The address so many chunks further along a row, from one of the first two chunks.
     __device__ static std::uint32_t along_row(std::uint32_t address, unsigned chunks) {
-        constexpr unsigned kSpan = Config::kSwizzleChunks;
+        constexpr unsigned kSpan = kSwizzleChunks<Config::kRowBytes>;
         return (address ^ (chunks % kSpan << 4)) + (chunks / kSpan * kSpan << 4);
     }
 
@@ -244,13 +211,13 @@ class WarpAttention {
     }
 
     __device__ void scale_and_mask(float (&scores)[kTiles][4], Tokens tokens, float scale) const {
-        const int row = static_cast<int>(lane_ / 4);
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 scores[tile][i] *= scale;
-                if (!tokens.all() && !tokens.has(row + i / 2 * 8)) {
+                const int token = static_cast<int>(c_element(lane_, i).row);
+                if (!tokens.all() && !tokens.has(token)) {
                     scores[tile][i] = -INFINITY;
                 }
             }

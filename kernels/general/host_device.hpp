@@ -26,3 +26,10 @@
 #else
 #define NANOSERVE_UNROLL_4
 #endif
+
+/// Leaves the loop that follows as it is.
+#if defined(__CUDACC__)
+#define NANOSERVE_NO_UNROLL _Pragma("unroll 1")
+#else
+#define NANOSERVE_NO_UNROLL
+#endif
