@@ -34,4 +34,11 @@ void async_copy_attention(const PagedAttentionParams& params, const AsyncCopyPla
                                               status);
 }
 
+AsyncCopyPlan plan_async_copy(const PagedAttentionParams& params) {
+    int device = 0, num_sms = 0;
+    NANOSERVE_CUDA_TRY(cudaGetDevice(&device));
+    NANOSERVE_CUDA_TRY(cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device));
+    return plan_async_copy(params, num_sms);
+}
+
 }  // namespace nanoserve

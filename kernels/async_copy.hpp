@@ -36,4 +36,8 @@ void async_copy_attention(const PagedAttentionParams& params, const AsyncCopyPla
                           void* workspace, std::size_t workspace_bytes, cudaStream_t stream,
                           std::uint32_t* status = nullptr);
 
+/// plan_async_copy() for a batch of this shape on the current device. Throws CudaError when there
+/// is none.
+[[nodiscard]] AsyncCopyPlan plan_async_copy(const PagedAttentionParams& params);
+
 }  // namespace nanoserve

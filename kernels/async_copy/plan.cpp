@@ -112,6 +112,15 @@ AsyncCopyPlan plan_async_copy(const DecodeLoad& load, int num_sms) {
     return plan;
 }
 
+AsyncCopyPlan plan_async_copy(const PagedAttentionParams& params, int num_sms) {
+    const KVLayout& layout = params.kv.layout;
+    return plan_async_copy(DecodeLoad{.num_seqs = params.num_seqs,
+                                      .num_kv_heads = layout.num_kv_heads,
+                                      .max_tokens = params.max_blocks_per_seq * layout.block_size,
+                                      .bytes_per_row = layout.head_dim * bytes_of(layout.dtype)},
+                           num_sms);
+}
+
 std::optional<std::string> reason_not_to_copy_async(const PagedAttentionParams& params) {
     return reason_not_to_copy_tiles(params, "async_copy_attention", 8);
 }

@@ -32,6 +32,9 @@ struct AsyncCopyPlan {
 ///   - as many stages as make 128 KB for a thread block, and as a warp has tiles, no more than 6.
 [[nodiscard]] AsyncCopyPlan plan_async_copy(const DecodeLoad& load, int num_sms);
 
+/// The same for a batch of this shape. Reads sizes alone.
+[[nodiscard]] AsyncCopyPlan plan_async_copy(const PagedAttentionParams& params, int num_sms);
+
 /// Why async_copy_attention doesn't take these parameters, naming the value and its limit; nothing
 /// if it does. Looks at sizes, strides and alignment only.
 [[nodiscard]] std::optional<std::string> reason_not_to_copy_async(

@@ -171,11 +171,7 @@ TEMPLATE_TEST_CASE("a split walk agrees on random batches, cut up as the plan sa
     }
     PagedCase test(spec);
     const PagedAttentionParams params = test.params();
-    const nanoserve::DecodeLoad load = {.num_seqs = params.num_seqs,
-                                        .num_kv_heads = params.kv.layout.num_kv_heads,
-                                        .max_tokens = params.max_blocks_per_seq * 16,
-                                        .bytes_per_row = spec.shape.head_dim * 2};
-    check<TestType>(test, nanoserve::plan_async_copy(load, 132));
+    check<TestType>(test, nanoserve::plan_async_copy(params));
 }
 
 TEMPLATE_TEST_CASE("a split walk agrees when one token takes nearly all the weight",

@@ -10,6 +10,7 @@
 #include <kernels/decode/bank_swizzle.hpp>
 #include <kernels/decode/ring_order.hpp>
 
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,12 +22,19 @@ namespace {
 
 constexpr unsigned kRows = 16;  // of a tile
 
-// Calls check.operator()<kRowBytes>() for both sizes of a row.
+// Calls check.operator()<kRowBytes>() for rows that fill half of the banks, all, one and a half
+// times all, twice all.
 template <class Check>
 void for_each_row_size(Check check) {
+    check.template operator()<64>();
     check.template operator()<128>();
+    check.template operator()<192>();
     check.template operator()<256>();
 }
+
+// Neighbouring lanes that copy chunks of the same row.
+template <int kRowBytes>
+constexpr unsigned kLanesPerRow = std::gcd(kRowBytes / 16, 32);
 
 void expect_one_answer(const std::vector<unsigned>& addresses) {
     REQUIRE(std::set<unsigned>(addresses.begin(), addresses.end()).size() == 8);
@@ -74,30 +82,31 @@ TEST_CASE("each chunk of a tile has a place of its own in it") {
     });
 }
 
-TEST_CASE("a chunk stays in its row, and in its 128 bytes of it") {
+TEST_CASE("chunks change places with their neighbours alone") {
     for_each_row_size([]<int kRowBytes>() {
+        constexpr unsigned kSpan = kSwizzleChunks<kRowBytes>;
         for (unsigned row = 0; row < kRows; ++row) {
             for (unsigned chunk = 0; chunk < kRowBytes / 16; ++chunk) {
                 const unsigned offset = chunk_offset<kRowBytes>(row, chunk);
                 INFO("chunk " << chunk << " of row " << row << ", rows of " << kRowBytes
                               << " bytes, stands at byte " << offset);
-                REQUIRE(offset / 128 == row * (kRowBytes / 128) + chunk / 8);
+                REQUIRE(offset / 16 / kSpan == (row * kRowBytes / 16 + chunk) / kSpan);
             }
         }
     });
 }
 
-TEST_CASE("8 neighbouring chunks of a row stand in different banks") {
+TEST_CASE("8 lanes copy 8 chunks into different banks") {
     for_each_row_size([]<int kRowBytes>() {
-        for (unsigned row = 0; row < kRows; ++row) {
-            for (unsigned first = 0; first < kRowBytes / 16; first += 8) {
-                std::vector<unsigned> addresses;
-                for (unsigned chunk = first; chunk < first + 8; ++chunk) {
-                    addresses.push_back(chunk_offset<kRowBytes>(row, chunk));
-                }
-                INFO("chunks " << first << " to " << first + 7 << " of row " << row);
-                expect_one_answer(addresses);
+        constexpr unsigned kLanes = kLanesPerRow<kRowBytes>;
+        for (unsigned first = 0; first < kRows * kLanes; first += 8) {
+            std::vector<unsigned> addresses;
+            for (unsigned lane = first; lane < first + 8; ++lane) {
+                addresses.push_back(chunk_offset<kRowBytes>(lane / kLanes, lane % kLanes));
             }
+            INFO("from chunk " << first % kLanes << " of row " << first / kLanes << ", rows of "
+                               << kRowBytes << " bytes");
+            expect_one_answer(addresses);
         }
     });
 }
@@ -110,7 +119,8 @@ TEST_CASE("the same chunk of 8 neighbouring rows stands in different banks") {
                 for (unsigned row = first; row < first + 8; ++row) {
                     addresses.push_back(chunk_offset<kRowBytes>(row, chunk));
                 }
-                INFO("chunk " << chunk << " of rows " << first << " to " << first + 7);
+                INFO("chunk " << chunk << " of rows " << first << " to " << first + 7
+                              << ", rows of " << kRowBytes << " bytes");
                 expect_one_answer(addresses);
             }
         }
@@ -120,19 +130,16 @@ TEST_CASE("the same chunk of 8 neighbouring rows stands in different banks") {
 // A lane works out one address, and finds all others of a tile from it.
 TEST_CASE("further along a row, and further down, is one exclusive or away") {
     for_each_row_size([]<int kRowBytes>() {
-        constexpr unsigned kNumChunks = kRowBytes / 16;
+        constexpr unsigned kRowsAtOnce = 32 / kLanesPerRow<kRowBytes>;
         for (unsigned row = 0; row < kRows; ++row) {
-            for (unsigned chunk = 0; chunk < kNumChunks; ++chunk) {
-                const unsigned offset = chunk_offset<kRowBytes>(row, chunk);
-                INFO("from chunk " << chunk << " of row " << row);
-                for (unsigned step = 0; step < kNumChunks; ++step) {
-                    REQUIRE(chunk_offset<kRowBytes>(row, chunk ^ step) == (offset ^ step << 4));
-                }
-                const unsigned rows_at_once = 32 / kNumChunks;
-                for (unsigned down = 0; row < rows_at_once && down < kRows; down += rows_at_once) {
-                    REQUIRE(chunk_offset<kRowBytes>(row + down, chunk) ==
-                            (offset ^ down % 8 << 4) + down * kRowBytes);
-                }
+            const unsigned offset = chunk_offset<kRowBytes>(row, 0);
+            INFO("from row " << row << ", rows of " << kRowBytes << " bytes");
+            for (unsigned step = 0; step < kSwizzleChunks<kRowBytes>; ++step) {
+                REQUIRE(chunk_offset<kRowBytes>(row, step) == (offset ^ step << 4));
+            }
+            for (unsigned down = 0; row < kRowsAtOnce && down < kRows; down += kRowsAtOnce) {
+                REQUIRE(chunk_offset<kRowBytes>(row + down, 0) ==
+                        (offset ^ chunk_rotation<kRowBytes>(down) << 4) + down * kRowBytes);
             }
         }
     });
