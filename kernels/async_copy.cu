@@ -26,6 +26,7 @@
 
 namespace nanoserve {
 
+//! [attention]
 void async_copy_attention(const PagedAttentionParams& params, const AsyncCopyPlan& plan,
                           void* workspace, std::size_t workspace_bytes, cudaStream_t stream,
                           std::uint32_t* status) {
@@ -33,6 +34,7 @@ void async_copy_attention(const PagedAttentionParams& params, const AsyncCopyPla
     split_walk_attention<Fp32Attention, 4, 8>(params, plan, workspace, workspace_bytes, stream,
                                               status);
 }
+//! [attention]
 
 AsyncCopyPlan plan_async_copy(const PagedAttentionParams& params) {
     int device = 0, num_sms = 0;

@@ -16,6 +16,7 @@
 
 namespace nanoserve {
 
+//! [attention]
 void tensor_core_attention(const PagedAttentionParams& params, const AsyncCopyPlan& plan,
                            void* workspace, std::size_t workspace_bytes, cudaStream_t stream,
                            std::uint32_t* status) {
@@ -23,5 +24,6 @@ void tensor_core_attention(const PagedAttentionParams& params, const AsyncCopyPl
     split_walk_attention<TensorCoreAttention, 8, 16>(params, plan, workspace, workspace_bytes,
                                                      stream, status);
 }
+//! [attention]
 
 }  // namespace nanoserve

@@ -160,6 +160,7 @@ class Fp32Attention {
         }
     }
 
+    //! [sum pieces]
     // Adds up what the lanes of a row hold. In each round a lane keeps one half of its sums and
     // gives the other to the lane `distance` further on: chunk c ends with sums c * kKept to c *
     // kKept + kKept - 1 of all, in front.
@@ -179,6 +180,7 @@ class Fp32Attention {
             }
         }
     }
+    //! [sum pieces]
 
     // The lanes that have a head's scores are those with the same last bit.
     __device__ void raise_max(const float (&scores)[kKept]) {

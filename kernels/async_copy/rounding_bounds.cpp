@@ -13,7 +13,7 @@ constexpr double kU = 0x1p-24;  // u in the header's formula
 RoundingBounds bounds_of(const AttentionFacts& facts, const PagedAttentionParams& p) {
     const auto n = static_cast<double>(facts.scores.size());
     const double log_n = std::log(n);
-    const double e = (17.0 * facts.products + n + 5.0 * n / 16.0 + log_n + 63.0) * kU;
+    const double e = (17.0 * facts.products + n + 5.0 * n / 16.0 + log_n + 78.0) * kU;
     return {.out = bound_when_stored(facts.v * std::expm1(2.0 * e + 2.0 * kU), facts.v, p.io_dtype),
             .lse = std::expm1(e) + 4.0 * kU * (facts.max_score + log_n)};
 }

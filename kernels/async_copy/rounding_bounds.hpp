@@ -17,12 +17,12 @@ namespace nanoserve {
 ///
 /// A weight is off by a factor exp(ds), by 4u for 2^x (good to 2 units in the last place), and by
 /// |x| u for the subtraction of the maximum, on average at most ln n (see
-/// paged_attention_rounding_bounds). A sum takes at most n weights, a product with 2^x, 5u, for
-/// each time that the maximum moves, at most once in each of the n / 16 tiles and one for the rest,
-/// and two merges, of at most 8 warps and of at most 32 splits, 5u and their parts each. The sum
-/// over lanes takes 4 rounds. Thus
+/// paged_attention_rounding_bounds). A sum takes at most n weights; 5u, for 2^x and a product, each
+/// time that the maximum moves, at most once for each of n / 16 + 1 tiles; 4 rounds over lanes; and
+/// two merges, 8 parts at a time. Up to 8 warps: 5u and 8 parts. Up to 32 splits: 5u, 32 parts, and
+/// 5u each time that the sum so far moves, at most 3 times. Thus
 /// @code
-/// sum of weights      off by a factor 1 + e,  e = ds + (n + 5 n / 16 + 5 + ln n + 8 + 50) u
+/// sum of weights      off by a factor 1 + e,  e = ds + (n + 5 n / 16 + ln n + 78) u
 /// sum of weight * v   the same and one product, relative to sum of weight * |v|
 /// |out - oracle| <= max |v| * (2 e + 2 u)      the division adds the second u
 /// |lse - oracle| <= e + 4 u (max |score| + ln n)      log2 good to 2 units, factors and sums

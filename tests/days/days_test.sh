@@ -129,6 +129,20 @@ test_day_20_plot_draws_from_the_files_alone() {
     says err.txt 'day-20-readbench.csv'
 }
 
+test_day_24_without_a_gpu_draws_the_ring() {
+    expect status "$(status_of day day24_async_copy)" 0
+    if ! grep -q 'No GPU is measured' out.txt; then exit 4; fi # there is one
+    shows out.txt day-24-ring.txt
+    says out.txt stages_6
+}
+
+test_day_25_without_a_gpu_draws_who_holds_what() {
+    expect status "$(status_of day day25_tensor_cores --shapes groups)" 0
+    if ! grep -q 'No GPU is measured' out.txt; then exit 4; fi # there is one
+    shows out.txt day-25-fragments.txt
+    says out.txt '128/8/128 bf16'
+}
+
 test_day_21_without_a_gpu_shows_the_record_and_the_cpu_beside_it() {
     expect status "$(status_of day day21_kernel)" 0
     if ! grep -q 'No GPU is measured' out.txt; then exit 4; fi # there is one
