@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 // What Day 24 foretells before its record is taken: Little's law for the bytes, a count of
-// instructions for the arithmetic.
+// instructions for the arithmetic. (Throw-away timings of the kernel had been seen; nothing here
+// was fitted to them.)
 #pragma once
 
 #include "cells.hpp"
