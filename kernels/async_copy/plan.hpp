@@ -20,7 +20,7 @@ struct AsyncCopyPlan {
     int heads_per_block = 1;  ///< KV heads of a thread block: a power of two, at most num_warps
     int num_splits = 1;       ///< thread blocks that share a history: a power of two up to 32
 
-    bool operator==(const AsyncCopyPlan&) const = default;
+    bool operator==(const AsyncCopyPlan&) const = default;  ///< all members are
 };
 
 /// The plan for a batch, from its limits alone, so that lengths may change under a captured graph:
@@ -49,6 +49,8 @@ struct AsyncCopyPlan {
                                                             const KVLayout& layout);
 
 /// Checks what a launch relies on.
+/// @param params sizes, strides and alignment alone
+/// @param plan as the caller gave it
 /// @param reason_not_to what the kernel says of the parameters
 /// @throws std::invalid_argument as validate_sizes() does, and with the reasons
 void require_plan(const PagedAttentionParams& params, const AsyncCopyPlan& plan,

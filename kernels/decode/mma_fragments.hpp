@@ -20,8 +20,8 @@ namespace nanoserve {
 
 /// A place in a matrix.
 struct MatrixElement {
-    unsigned row = 0;
-    unsigned column = 0;
+    unsigned row = 0;     ///< from the top
+    unsigned column = 0;  ///< from the left
 };
 
 /// 16 bytes, 8 elements, of a row of a tile.
