@@ -1,20 +1,21 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 // paged_decode: decode attention over a paged KV cache, as fast as the memory can deliver.
-// Data     q, out [num_seqs, num_q_heads, head_dim] and pools of T, bf16 or fp16; the strides of
-//          KVLayout; lse [num_seqs, num_q_heads] fp32
+// Data     q, out [num_seqs, num_q_heads, head_dim] of T, bf16 or fp16; pools of T or of fp8 e4m3
+//          with scales, and the strides of KVLayout; lse [num_seqs, num_q_heads] fp32
 //          block_tables [num_seqs, max_blocks_per_seq], seq_lens [num_seqs] int32
 // Work     a thread block has some KV heads of one sequence; each head has one or more of its
 //          warps. A warp reads tiles of 16 tokens, taking turns with the warps that share its head
 //          and with those of the other thread blocks of a cluster, where a history is split.
 // Traffic  each K and V row once for all query heads of its group, 2 * seq_len * head_dim *
-//          sizeof(T) bytes per KV head. A warp has up to kStages tiles on their way, an SM with 8
-//          warps 128 KB: Little's law asks for 33 KB, an H200 is fastest from 128 KB on.
+//          sizeof(element) bytes per KV head. A warp has up to kStages tiles on their way, an SM
+//          with 8 warps 128 KB: Little's law asks for 33 KB, an H200 is fastest from 128 KB on.
 // Steps    per warp: ask for kStages tiles → per tile: wait for it, score, raise_max, weigh, add
 //          values (warp_attention.cuh), ask for the next (kv_ring.cuh) → store_partial;
 //          then merge_warps → merge_pushed (merge.cuh). No thread block barrier before the merge.
 // Edges    no visible token: out = 0, lse = -inf. Rows behind the last token arrive as zeros and
-//          their scores are masked. Blocks outside the pool are left out, lengths clamped.
+//          their scores are masked. Blocks outside the pool are left out, lengths clamped. Blocks
+//          of fewer than 16 tokens: each row of a tile finds its own.
 // Tests    tests/kernels/paged_decode_test.cpp, tests/kernels/decode_plan_test.cpp.
 #include <nanoserve/model/require.hpp>
 
@@ -36,6 +37,16 @@
 namespace nanoserve {
 namespace {
 
+// sm_scale * log2 e, and what an element of K is worth.
+template <class Config>
+__device__ float score_scale(const DecodeArgs& args, int kv_head) {
+    if constexpr (Config::kIsFp8) {
+        return args.scale * args.scales.k.of_head(kv_head);
+    } else {
+        return args.scale;
+    }
+}
+
 constexpr int kSequenceEnd = std::numeric_limits<int>::max();
 
 struct NoLaterEnd {};
@@ -53,6 +64,7 @@ __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head
                              kv_head * args.group_size * Config::kHeadDim,
                          args.group_size);
 
+    const float scale = score_scale<Config>(args, kv_head);
     KVRing<Config> ring(args, kv_head, ring_memory);
     const int seq_len = min(max(given_length, 0), args.max_seq_len);
     int num_tiles = walk.num_tiles(min(end, tiles_of(seq_len)));
@@ -77,11 +89,14 @@ __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head
         ptx::wait_for_copies<Config::kStages - 1>();
         __syncwarp();  // the copies of all lanes are there
         if (!ring.is_absent(stage)) {
-            attention.add_tile(ring.keys(stage), ring.tokens(stage, num_tokens(i)), args.scale);
+            attention.add_tile(ring.keys(stage), ring.tokens(stage, num_tokens(i)), scale);
         }
         __syncwarp();  // no lane reads the stage any more
         ask(i + Config::kStages, stage);
         stage = stage + 1 == Config::kStages ? 0 : stage + 1;
+    }
+    if constexpr (Config::kIsFp8) {
+        attention.scale_values(args.scales.v.of_head(kv_head));
     }
     if (args.status != nullptr && lane_index() == 0 &&
         (ring.saw_absent() || seq_len != given_length)) {
@@ -273,44 +288,71 @@ void launch_balanced(DecodeArgs args, cudaStream_t stream) {
     NANOSERVE_CUDA_TRY(cudaGetLastError());
 }
 
-// Calls action.template operator()<Config>() with the configuration for these sizes.
-template <class Action>
-void visit_decode_config(DType dtype, std::int32_t head_dim, std::int32_t group_size,
-                         std::int32_t block_size, bool evict_first, Action action) {
-    const auto choose = [&]<class T, int kHeadDim, int kHeadTiles>() {
-        if (block_size < 16) {
-            action.template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, false, true>>();
-        } else if (evict_first) {
-            action.template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, true, false>>();
+// What a configuration is chosen by.
+struct DecodeChoice {
+    DType dtype, io_dtype;
+    std::int32_t head_dim, group_size, block_size;
+    bool evict_first;
+};
+
+// The rest of a configuration for q of type T and rows of Stored.
+template <class T, class Stored, int kHeadDim, class Action>
+void visit_reading(const DecodeChoice& choice, Action action) {
+    const auto choose = [&]<int kHeadTiles>() {
+        if (choice.block_size < 16) {
+            action
+                .template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, false, true, Stored>>();
+        } else if (choice.evict_first) {
+            action
+                .template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, true, false, Stored>>();
         } else {
-            action.template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, false, false>>();
+            action
+                .template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, false, false, Stored>>();
         }
     };
-    const auto choose_tiles = [&]<class T, int kHeadDim>() {
-        if (group_size <= 8) {
-            choose.template operator()<T, kHeadDim, 1>();
-        } else {
-            choose.template operator()<T, kHeadDim, 2>();
-        }
-    };
-    const auto choose_head_dim = [&]<class T>() {
-        switch (head_dim) {
-            case 64:
-                return choose_tiles.template operator()<T, 64>();
-            case 96:
-                return choose_tiles.template operator()<T, 96>();
-            case 128:
-                return choose_tiles.template operator()<T, 128>();
-            case 192:
-                return choose_tiles.template operator()<T, 192>();
-            default:
-                return choose_tiles.template operator()<T, 256>();
-        }
-    };
-    if (dtype == DType::bf16) {
-        choose_head_dim.template operator()<Bf16>();
+    if (choice.group_size <= 8) {
+        choose.template operator()<1>();
     } else {
-        choose_head_dim.template operator()<Fp16>();
+        choose.template operator()<2>();
+    }
+}
+
+template <class T, class Stored, class Action>
+void visit_head_dim(const DecodeChoice& choice, Action action) {
+    switch (choice.head_dim) {
+        case 64:
+            return visit_reading<T, Stored, 64>(choice, action);
+        case 128:
+            return visit_reading<T, Stored, 128>(choice, action);
+        case 256:
+            return visit_reading<T, Stored, 256>(choice, action);
+        default:
+            break;
+    }
+    if constexpr (!std::is_same_v<Stored, Fp8E4m3>) {
+        if (choice.head_dim == 96) {
+            visit_reading<T, Stored, 96>(choice, action);
+        } else {
+            visit_reading<T, Stored, 192>(choice, action);
+        }
+    }
+}
+
+// Calls action.template operator()<Config>() with the configuration for these types and sizes,
+// which reason_not_to_decode() lets through.
+template <class Action>
+void visit_decode_config(const DecodeChoice& choice, Action action) {
+    const auto choose = [&]<class T>() {
+        if (choice.dtype == DType::fp8_e4m3) {
+            visit_head_dim<T, Fp8E4m3>(choice, action);
+        } else {
+            visit_head_dim<T, T>(choice, action);
+        }
+    };
+    if (choice.io_dtype == DType::bf16) {
+        choose.template operator()<Bf16>();
+    } else {
+        choose.template operator()<Fp16>();
     }
 }
 
@@ -347,6 +389,7 @@ DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
             .heads_log2 = log2_of(plan.heads_per_block),
             .splits_log2 = log2_of(plan.num_splits),
             .scale = checked.sm_scale * kLog2E,
+            .scales = params.kv.scales,
             .ring_bytes = 0,
             .num_kv_heads = layout.num_kv_heads,
             .num_helpers = 0,
@@ -426,8 +469,9 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
         args.num_helpers = current_device().num_sms;
         args.workspace = divide(workspace, params, args.num_helpers);
     }
-    visit_decode_config(layout.dtype, layout.head_dim, args.group_size, layout.block_size,
-                        plan.evict_first, [&]<class Config>() {
+    visit_decode_config({layout.dtype, params.io_dtype, layout.head_dim, args.group_size,
+                         layout.block_size, plan.evict_first},
+                        [&]<class Config>() {
                             if (!plan.balance) {
                                 launch<Config>(args, stream);
                             } else if constexpr (Config::kCanBalance) {

@@ -17,11 +17,11 @@ namespace nanoserve {
 /// with the same meaning, the same treatment of absent blocks and impossible lengths, the same
 /// promises (stream-ordered, no allocation, may be captured, the same bits every time). Reads K and
 /// V once for all query heads of a group, on tensor cores: scores and sums in fp32, weights rounded
-/// to the pool's type.
+/// to the pool's type. Elements of fp8 become fp16 in registers, exactly, and weights fp16.
 ///
-/// @param params bf16 or fp16 for the pool, q and out alike; head_dim 64, 96, 128, 192 or 256;
-/// up to 16 query heads for each KV head; block_size a power of two; pools and strides in multiples
-/// of 16 bytes. reason_not_to_decode() tells.
+/// @param params bf16 or fp16 for q and out, and the same or fp8_e4m3 for the pool; head_dim 64,
+/// 96, 128, 192 or 256, of fp8 64, 128 or 256; up to 16 query heads for each KV head; block_size a
+/// power of two; pools and strides in multiples of 16 bytes. reason_not_to_decode() tells.
 /// @param stream where to launch
 /// @param status one word of device memory as for paged_attention; may be nullptr
 /// @param workspace of paged_decode_workspace_bytes(), for batches whose lengths differ much: with

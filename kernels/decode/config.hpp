@@ -3,6 +3,8 @@
 #pragma once
 
 #include <nanoserve/cache/block_pool.hpp>
+#include <nanoserve/cache/kv_scales.hpp>
+#include <nanoserve/model/dtype.hpp>
 
 #include <vector_types.h>
 
@@ -10,18 +12,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <type_traits>
 
 namespace nanoserve {
 
 /// The compile-time sizes of the decode kernel.
-/// @tparam Element of q, K, V and out: Bf16 or Fp16
+/// @tparam Element of q and out: Bf16 or Fp16
 /// @tparam kHeadDimension 64, 96, 128, 192 or 256
 /// @tparam kTilesOfHeads 8 query heads of a group each
 /// @tparam kReadOnce rows leave L2 first
 /// @tparam kBlocksInTile a block holds fewer than 16 tokens, so a tile has several
-template <class Element, int kHeadDimension, int kTilesOfHeads, bool kReadOnce, bool kBlocksInTile>
+/// @tparam Stored of K and V: the same, or Fp8E4m3
+template <class Element, int kHeadDimension, int kTilesOfHeads, bool kReadOnce, bool kBlocksInTile,
+          class Stored = Element>
 struct DecodeConfig {
     using T = Element;
+    static constexpr bool kIsFp8 = std::is_same_v<Stored, Fp8E4m3>;
+    /// What products multiply. An e4m3 is an fp16 exactly.
+    using Factor = std::conditional_t<kIsFp8, Fp16, Element>;
     static constexpr int kHeadDim = kHeadDimension;
     static constexpr int kHeadTiles = kTilesOfHeads;
     static constexpr bool kEvictFirst = kReadOnce;
@@ -31,7 +39,7 @@ struct DecodeConfig {
     static constexpr int kMaxThreads = 256;
     static constexpr int kTileTokens = 16;        ///< tokens of a tile: the M of the products
     static constexpr int kSteps = kHeadDim / 16;  ///< products along a row: their K is 16
-    static constexpr int kRowBytes = kHeadDim * static_cast<int>(sizeof(T));
+    static constexpr int kRowBytes = kHeadDim * static_cast<int>(sizeof(Stored));
     static constexpr int kChunks = kRowBytes / 16;              ///< of a row, 16 bytes each
     static constexpr int kTileBytes = kTileTokens * kRowBytes;  ///< of K, and of V
     static constexpr int kStageBytes = 2 * kTileBytes;          ///< of a tile's K and V
@@ -43,9 +51,12 @@ struct DecodeConfig {
     /// KB. An H200 gains nothing from more, and short histories lose.
     static constexpr int kStages = 16384 / kStageBytes;
 
-    /// Products along a row whose V a lane fetches while the weights are worked out: all of them,
-    /// or one where more would not fit in 255 registers beside q and out.
-    static constexpr int kStepsAhead = kSteps * kHeadTiles <= 16 ? kSteps : 1;
+    /// Loads of matrices along a row, two chunks each, and the products that one serves.
+    static constexpr int kLoads = kChunks / 2;
+    static constexpr int kStepsPerLoad = kSteps / kLoads;
+    /// Loads of V that a lane has made when the weights are worked out: all of them, or one where
+    /// more would not fit in 255 registers beside q and out.
+    static constexpr int kLoadsAhead = kSteps * kHeadTiles <= 16 ? kLoads : 1;
 
     /// Fragments of a group's output, 16 elements of 8 query heads each: fragment tile * kSteps +
     /// step.
@@ -93,6 +104,7 @@ struct DecodeArgs {
     std::int32_t block_size_log2;
     std::int32_t warps_log2, heads_log2, splits_log2;  ///< of the plan
     float scale;                                       ///< sm_scale * log2 e
+    KVScales scales;                                   ///< of pools of fp8
     std::int32_t ring_bytes;                           ///< of one warp
     std::int32_t num_kv_heads;
     std::int32_t num_helpers;   ///< of a balanced launch, one for each SM

@@ -68,16 +68,16 @@ DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
 std::optional<std::string> reason_not_to_decode(const PagedAttentionParams& params) {
     const KVLayout& layout = params.kv.layout;
     const std::int64_t bytes = bytes_of(layout.dtype);
-    if (layout.dtype == DType::fp8_e4m3) {
-        return "the pool is fp8_e4m3; paged_decode takes bf16 and fp16";
+    const bool is_fp8 = layout.dtype == DType::fp8_e4m3;
+    if (params.io_dtype == DType::fp32 || (!is_fp8 && params.io_dtype != layout.dtype)) {
+        return "paged_decode takes bf16 or fp16 for q and out, and the same or fp8_e4m3 for the "
+               "pool";
     }
-    if (layout.dtype == DType::fp32 || params.io_dtype != layout.dtype) {
-        return "paged_decode takes bf16 or fp16, the same for pool, q and out";
-    }
-    constexpr std::array kHeadDims = {64, 96, 128, 192, 256};
-    if (std::find(kHeadDims.begin(), kHeadDims.end(), layout.head_dim) == kHeadDims.end()) {
-        return join_text("head_dim is ", layout.head_dim,
-                         "; paged_decode takes 64, 96, 128, 192 and 256");
+    constexpr std::array kHeadDims = {64, 128, 256, 96, 192};
+    const auto end = is_fp8 ? kHeadDims.begin() + 3 : kHeadDims.end();
+    if (std::find(kHeadDims.begin(), end, layout.head_dim) == end) {
+        return join_text("head_dim is ", layout.head_dim, "; paged_decode takes 64, ",
+                         is_fp8 ? "128 and 256 of fp8_e4m3" : "96, 128, 192 and 256");
     }
     const std::int32_t group_size = params.num_q_heads / layout.num_kv_heads;
     if (group_size > 16) {

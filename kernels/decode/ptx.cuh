@@ -143,6 +143,32 @@ __device__ inline std::uint32_t pack(float low, float high) {
     return packed;
 }
 
+/// The e4m3 elements in the lower and in the upper half of a register, two each, as fp16. Exact.
+__device__ inline std::uint32_t lower_e4m3_as_fp16(std::uint32_t codes) {
+#if __CUDA_ARCH__ >= 890
+    std::uint32_t pair;
+    asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.rn.f16x2.e4m3x2 %0, low;}"
+        : "=r"(pair)
+        : "r"(codes));
+    return pair;
+#else
+    const auto element = [&](int i) {
+        return to_float(Fp8E4m3{static_cast<std::uint8_t>(codes >> (8 * i))});
+    };
+    return pack<Fp16>(element(0), element(1));
+#endif
+}
+__device__ inline std::uint32_t upper_e4m3_as_fp16(std::uint32_t codes) {
+    return lower_e4m3_as_fp16(codes >> 16);
+}
+
+/// Four bytes of two registers, low's numbered from 0, high's from 4: nibble i of `bytes` names the
+/// one that becomes byte i.
+__device__ inline std::uint32_t permute(std::uint32_t low, std::uint32_t high,
+                                        std::uint32_t bytes) {
+    return __byte_perm(low, high, bytes);
+}
+
 /// 2^x, off by at most 2 units in the last place; 2^-inf is 0.
 __device__ inline float exp2(float x) {
     float y;

@@ -7,7 +7,7 @@
 namespace nanoserve {
 
 /// The bounds of paged_decode, whose products run on tensor cores and whose weights are rounded to
-/// the pool's type before they meet the values.
+/// the pool's type, or to fp16 for a pool of fp8, before they meet the values.
 ///
 /// Let u = 2^-23, which bounds one addition inside a tensor core product (they may cut off instead
 /// of rounding), and take a query head over n > 0 tokens.
@@ -26,6 +26,13 @@ namespace nanoserve {
 /// |lse - oracle| <= e + 4 u (max |score| + ln n)
 /// @endcode
 /// with exp(x) - 1 in place of x where products of factors 1 + u are meant.
+///
+/// For a pool of fp8, whose elements are fp16 numbers exactly, r is that of fp16. The scale of K is
+/// one more product of a score, that of V one of out: u in ds and in e. A bf16 q becomes fp16: each
+/// head's is multiplied by the power of two that brings its largest element to [2^15, 2^16), so
+/// only what is then below 2^-14 is rounded, by at most 2^-25, which is 2^-40 of the largest: 2^-40
+/// Q more in ds, Q being the largest |sm_scale| * max |q_i| * sum |k_i|. (A head whose largest |q|
+/// is below 2^-110 is multiplied by 2^126 only.)
 ///
 /// @return the largest bounds of the batch, 0 for a batch without tokens
 /// @throws std::invalid_argument as validate(const PagedAttentionParams&) does; all pointers are

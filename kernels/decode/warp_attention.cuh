@@ -44,9 +44,15 @@ struct TokenSet {
 /// Lane 4 * row + pair holds, of scores^T, tokens row and row + 8 of heads 2 pair and 2 pair + 1;
 /// of out^T, elements 16 step + row and 16 step + row + 8 of the same heads. Scores are in units
 /// of ln 2, so that weights are powers of two.
+///
+/// From fp8 pools one load of matrices, whose elements have 16 bits, serves two steps: each element
+/// is a pair, and becomes two of fp16 in the registers. Then a lane has 4 neighbouring elements of
+/// a K row where it has 2 and 2 of 16 bits, and q is loaded in the same order; and its two rows of
+/// out^T are the elements 16 step + 2 row and 16 step + 2 row + 1.
 template <class Config>
 class WarpAttention {
     using T = typename Config::T;
+    using Factor = typename Config::Factor;
     static constexpr int kTiles = Config::kHeadTiles;
     static constexpr int kSteps = Config::kSteps;
 
@@ -69,8 +75,7 @@ class WarpAttention {
 
     /// q: [group_size, head_dim], 4-byte aligned.
     __device__ void load_query(const T* q, int group_size) {
-        const MatrixElement place = b_element(lane_, 0);  // [element, query head]
-        const T* words = q + (place.column * Config::kHeadDim + place.row);
+        const T* words = q + (lane_ / 4 * Config::kHeadDim + lane_ % 4 * kLaneElements);
         ptx::keep(words);
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
@@ -79,24 +84,27 @@ class WarpAttention {
             for (int step = 0; step < kSteps; ++step) {
                 const T* first = words + 8 * tile * Config::kHeadDim + 16 * step;
                 q_[tile][step][0] = present ? load_word(first) : 0;
-                q_[tile][step][1] = present ? load_word(first + 8) : 0;
+                q_[tile][step][1] = present ? load_word(first + kNextWord) : 0;
+            }
+            if constexpr (kConvertsQuery) {
+                convert_query(tile);
             }
         }
     }
 
     /// Takes in a tile: K rows at `keys`, V rows behind them. At least one token counts; rows of
-    /// those that don't must hold zeros. scale: sm_scale * log2 e.
+    /// those that don't must hold zeros. scale: sm_scale * log2 e, and the scale of K.
     __device__ void add_tile(std::uint32_t keys, Tokens tokens, float scale) {
         float scores[kTiles][4];
         score(keys, scores);
-        std::uint32_t values[kSteps][4];  // V^T [16 elements, 16 tokens] of each step
-        const auto load_values = [&](int step) {
+        std::uint32_t values[Config::kLoads][4];
+        const auto load_values = [&](int load) {
             ptx::load_matrices_transposed(
-                along_row(keys + Config::kTileBytes + value_offset_, 2 * step), values[step]);
+                along_row(keys + Config::kTileBytes + value_offset_, 2 * load), values[load]);
         };
 #pragma unroll
-        for (int step = 0; step < Config::kStepsAhead; ++step) {
-            load_values(step);  // on their way while the weights are worked out
+        for (int load = 0; load < Config::kLoadsAhead; ++load) {
+            load_values(load);  // on their way while the weights are worked out
         }
         scale_and_mask(scores, tokens, scale);
         raise_max(scores);
@@ -105,16 +113,36 @@ class WarpAttention {
         const std::uint32_t ones[4] = {kOnes, kOnes, kOnes, kOnes};
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
-            ptx::multiply_add<T>(sum_[tile], ones, weights[tile]);
+            ptx::multiply_add<Factor>(sum_[tile], ones, weights[tile]);
         }
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
+        for (int load = 0; load < Config::kLoads; ++load) {
 #pragma unroll
-            for (int tile = 0; tile < kTiles; ++tile) {
-                ptx::multiply_add<T>(out_[tile][step], values[step], weights[tile]);
+            for (int part = 0; part < Config::kStepsPerLoad; ++part) {
+                std::uint32_t columns[4];  // of V: V^T [16 elements, 16 tokens]
+                value_factor(values[load], part, columns);
+#pragma unroll
+                for (int tile = 0; tile < kTiles; ++tile) {
+                    ptx::multiply_add<Factor>(out_[tile][load * Config::kStepsPerLoad + part],
+                                              columns, weights[tile]);
+                }
             }
-            if (step + Config::kStepsAhead < kSteps) {
-                load_values(step + Config::kStepsAhead);
+            if (load + Config::kLoadsAhead < Config::kLoads) {
+                load_values(load + Config::kLoadsAhead);
+            }
+        }
+    }
+
+    /// Multiplies what the values so far add up to: by the scale of V.
+    __device__ void scale_values(float scale) {
+#pragma unroll
+        for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+            for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+                for (float& x : out_[tile][step]) {
+                    x *= scale;
+                }
             }
         }
     }
@@ -136,36 +164,58 @@ class WarpAttention {
     /// The element of a head that out(tile, step) holds in lane 4 * row + pair: half 0 in its first
     /// two floats, half 1 in the others.
     [[nodiscard]] __device__ static int element(int step, int row, int half) {
-        return 16 * step + row + 8 * half;
+        return 16 * step + (Config::kIsFp8 ? 2 * row + half : row + 8 * half);
+    }
+
+    /// Writes 16 elements of up to 8 heads, divided by their sums, as the lanes hold them: see
+    /// out(). group: [group_size, head_dim]. For all lanes of a warp.
+    __device__ static void write_step(T* group, int tile, int step, const float (&x)[4],
+                                      int group_size) {
+        const int head = 8 * tile + static_cast<int>(lane_index() / 4);
+        T* row = group + head * Config::kHeadDim + lane_index() % 4 * kLaneElements + 16 * step;
+        std::uint32_t words[2];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            words[half] = ptx::transpose(ptx::pack<T>(x[2 * half], x[2 * half + 1]));
+        }
+        if constexpr (Config::kIsFp8) {  // of 4 neighbours the elements 0 and 2, then 1 and 3
+            const std::uint32_t even = words[0], odd = words[1];
+            words[0] = ptx::permute(even, odd, 0x5410);
+            words[1] = ptx::permute(even, odd, 0x7632);
+        }
+        if (head < group_size) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                *reinterpret_cast<std::uint32_t*>(row + kNextWord * half) = words[half];
+            }
+        }
+    }
+
+    /// lse: [group_size], of which the two heads of each of the first four lanes are written.
+    __device__ static void write_lse(float* lse, int tile, float2 max, float2 sum, int group_size) {
+        const int head = 8 * tile + 2 * static_cast<int>(lane_index());
+        if (lane_index() < 4 && head < group_size) {
+            lse[head] = natural_lse(max.x, sum.x);
+        }
+        if (lane_index() < 4 && head + 1 < group_size) {
+            lse[head + 1] = natural_lse(max.y, sum.y);
+        }
     }
 
     /// Writes the rows of a whole group: out [group_size, head_dim], lse [group_size] or nullptr.
-    __device__ void store_output(T* out, float* lse, int group_size) const {
+    __device__ void store_output(T* group, float* lse, int group_size) const {
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
             const float r0 = sum_[tile][0] > 0.0f ? ptx::reciprocal(sum_[tile][0]) : 0.0f;
             const float r1 = sum_[tile][1] > 0.0f ? ptx::reciprocal(sum_[tile][1]) : 0.0f;
-            const int head = 8 * tile + static_cast<int>(lane_ / 4);
-            T* row = out + head * Config::kHeadDim + lane_ % 4 * 2;
 #pragma unroll
             for (int step = 0; step < kSteps; ++step) {
                 const float(&x)[4] = out_[tile][step];
-#pragma unroll
-                for (int half = 0; half < 2; ++half) {
-                    const std::uint32_t word =
-                        ptx::transpose(ptx::pack<T>(x[2 * half] * r0, x[2 * half + 1] * r1));
-                    if (head < group_size) {
-                        *reinterpret_cast<std::uint32_t*>(row + 16 * step + 8 * half) = word;
-                    }
-                }
+                write_step(group, tile, step, {x[0] * r0, x[1] * r1, x[2] * r0, x[3] * r1},
+                           group_size);
             }
-            if (lse != nullptr && lane_ < 4) {
-#pragma unroll
-                for (int i = 0; i < 2; ++i) {
-                    if (8 * tile + 2 * static_cast<int>(lane_) + i < group_size) {
-                        lse[8 * tile + 2 * lane_ + i] = natural_lse(max_[tile][i], sum_[tile][i]);
-                    }
-                }
+            if (lse != nullptr) {
+                write_lse(lse, tile, max(tile), sum(tile), group_size);
             }
         }
     }
@@ -179,10 +229,80 @@ class WarpAttention {
 
     // A maximum moves only when a score passes it by so much: weights stay below 2^8.
     static constexpr float kSlack = 8.0f;
-    static constexpr std::uint32_t kOnes = std::is_same_v<T, Bf16> ? 0x3f803f80u : 0x3c003c00u;
+    static constexpr std::uint32_t kOnes = std::is_same_v<Factor, Bf16> ? 0x3f803f80u : 0x3c003c00u;
+    // The lane's two words of q or out in a step: where the first starts, and the second from
+    // there.
+    static constexpr int kLaneElements = Config::kIsFp8 ? 4 : 2;
+    static constexpr int kNextWord = Config::kIsFp8 ? 2 : 8;
+    static constexpr bool kConvertsQuery = !std::is_same_v<T, Factor>;
 
     __device__ static std::uint32_t load_word(const T* words) {
         return __ldg(reinterpret_cast<const std::uint32_t*>(words));
+    }
+
+    // bf16 q in fp16, whose largest number is 2^16: each head's by the power of two that brings its
+    // largest element to [2^15, 2^16). The scores of its column are multiplied by the inverse.
+    __device__ void convert_query(int tile) {
+        float largest = 0.0f;
+#pragma unroll
+        for (const auto& words : q_[tile]) {
+#pragma unroll
+            for (const std::uint32_t word : words) {
+                largest = fmaxf(largest, fmaxf(fabsf(low(word)), fabsf(high(word))));
+            }
+        }
+        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));  // of the head's 4 lanes
+        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
+        const unsigned exponent = ::min(::max(__float_as_uint(largest) >> 23, 16u), 254u);
+        const float factor = __uint_as_float((142 + 127 - exponent) << 23);
+#pragma unroll
+        for (auto& words : q_[tile]) {
+#pragma unroll
+            for (std::uint32_t& word : words) {
+                word = ptx::pack<Fp16>(low(word) * factor, high(word) * factor);
+            }
+        }
+        const float inverse = __uint_as_float((exponent - 15) << 23);  // 2^(exponent - 142)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {  // of this lane's columns
+            q_scale_[tile][i] = __shfl_sync(~0u, inverse, lane_ % 4 * 8 + i * 4);
+        }
+    }
+    __device__ static float low(std::uint32_t bf16_pair) {
+        return __uint_as_float(bf16_pair << 16);
+    }
+    __device__ static float high(std::uint32_t bf16_pair) {
+        return __uint_as_float(bf16_pair & 0xffff0000u);
+    }
+
+    // The first factor of product `part` of a load of K: 16 tokens, 16 elements.
+    __device__ static void key_factor(const std::uint32_t (&matrices)[4], int part,
+                                      std::uint32_t (&rows)[4]) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if constexpr (Config::kIsFp8) {  // tokens in i % 2, the lane's elements in i / 2
+                const std::uint32_t four = matrices[2 * part + i % 2];
+                rows[i] = i < 2 ? ptx::lower_e4m3_as_fp16(four) : ptx::upper_e4m3_as_fp16(four);
+            } else {
+                rows[i] = matrices[i];
+            }
+        }
+    }
+
+    // The first factor of product `part` of a load of V: 16 elements, 16 tokens.
+    __device__ static void value_factor(const std::uint32_t (&matrices)[4], int part,
+                                        std::uint32_t (&columns)[4]) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if constexpr (Config::kIsFp8) {  // elements in i % 2, tokens in i / 2
+                // Two elements of one token, then of the next: tokens belong together instead.
+                const std::uint32_t four = ptx::permute(matrices[part + i / 2 * 2], 0, 0x3120);
+                columns[i] =
+                    i % 2 == 0 ? ptx::lower_e4m3_as_fp16(four) : ptx::upper_e4m3_as_fp16(four);
+            } else {
+                columns[i] = matrices[i];
+            }
+        }
     }
 
     __device__ void score(std::uint32_t keys, float (&scores)[kTiles][4]) const {
@@ -190,12 +310,18 @@ class WarpAttention {
         constexpr int kChains = kSteps >= 8 && kSteps * kTiles <= 16 ? 4 : 2;
         float sum[kTiles][kChains][4] = {};
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
-            std::uint32_t rows[4];
-            ptx::load_matrices(along_row(keys + key_offset_, 2 * step), rows);
+        for (int load = 0; load < Config::kLoads; ++load) {
+            std::uint32_t matrices[4];
+            ptx::load_matrices(along_row(keys + key_offset_, 2 * load), matrices);
 #pragma unroll
-            for (int tile = 0; tile < kTiles; ++tile) {
-                ptx::multiply_add<T>(sum[tile][step % kChains], rows, q_[tile][step]);
+            for (int part = 0; part < Config::kStepsPerLoad; ++part) {
+                const int step = load * Config::kStepsPerLoad + part;
+                std::uint32_t rows[4];  // K [16 tokens, 16 elements]
+                key_factor(matrices, part, rows);
+#pragma unroll
+                for (int tile = 0; tile < kTiles; ++tile) {
+                    ptx::multiply_add<Factor>(sum[tile][step % kChains], rows, q_[tile][step]);
+                }
             }
         }
 #pragma unroll
@@ -215,7 +341,11 @@ class WarpAttention {
         for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                scores[tile][i] *= scale;
+                if constexpr (kConvertsQuery) {
+                    scores[tile][i] *= scale * q_scale_[tile][i % 2];
+                } else {
+                    scores[tile][i] *= scale;
+                }
                 const int token = static_cast<int>(c_element(lane_, i).row);
                 if (!tokens.all() && !tokens.has(token)) {
                     scores[tile][i] = -INFINITY;
@@ -278,8 +408,8 @@ class WarpAttention {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 weights[tile][half] = ptx::transpose(
-                    ptx::pack<T>(ptx::exp2(scores[tile][2 * half] - max_[tile][0]),
-                                 ptx::exp2(scores[tile][2 * half + 1] - max_[tile][1])));
+                    ptx::pack<Factor>(ptx::exp2(scores[tile][2 * half] - max_[tile][0]),
+                                      ptx::exp2(scores[tile][2 * half + 1] - max_[tile][1])));
             }
         }
     }
@@ -289,6 +419,7 @@ class WarpAttention {
     unsigned key_offset_;    // of this lane's row of the first K matrices, bytes
     unsigned value_offset_;  // the same for V
     std::uint32_t q_[kTiles][kSteps][2];
+    float q_scale_[kTiles][2];  // where q is converted: of the lane's two heads
     float max_[kTiles][2];
     float sum_[kTiles][4] = {};  // of weights; every row of the product is the same
     float out_[kTiles][kSteps][4] = {};

@@ -17,16 +17,21 @@ AttentionFacts attention_facts(const PagedAttentionParams& p, std::int64_t seq, 
     for (std::int64_t t = 0; t < p.seq_lens[seq]; ++t) {
         double score = 0.0;
         double products = 0.0;
+        double largest_q = 0.0;
+        double sum_of_k = 0.0;
         for (std::int64_t d = 0; d < head_dim; ++d) {
-            const double product =
-                detail::q_element(p, seq, head, d) * detail::k_element(p, seq, t, kv_head, d);
-            score += product;
-            products += std::abs(product);
+            const double q = detail::q_element(p, seq, head, d);
+            const double k = detail::k_element(p, seq, t, kv_head, d);
+            score += q * k;
+            products += std::abs(q * k);
+            largest_q = std::max(largest_q, std::abs(q));
+            sum_of_k += std::abs(k);
             facts.v = std::max(facts.v, std::abs(detail::v_element(p, seq, t, kv_head, d)));
         }
         facts.scores.push_back(sm_scale * score);
         facts.max_score = std::max(facts.max_score, std::abs(sm_scale * score));
         facts.products = std::max(facts.products, std::abs(sm_scale) * products);
+        facts.largest_q_k = std::max(facts.largest_q_k, std::abs(sm_scale) * largest_q * sum_of_k);
     }
     return facts;
 }

@@ -16,6 +16,7 @@ namespace nanoserve {
 struct AttentionFacts {
     std::vector<double> scores;  ///< [seq_len]
     double products = 0.0;       ///< the largest |sm_scale| * sum |q_i k_i|
+    double largest_q_k = 0.0;    ///< the largest |sm_scale| * max |q_i| * sum |k_i|
     double v = 0.0;              ///< the largest |v|
     double max_score = 0.0;      ///< the largest |score|
 };

@@ -88,18 +88,32 @@ TEST_CASE("what paged_decode does not take, it names", "[decode]") {
         return nanoserve::reason_not_to_decode(params).value_or("none");
     };
     using P = PagedAttentionParams;
+    const auto* const kTypes =
+        "paged_decode takes bf16 or fp16 for q and out, and the same or fp8_e4m3 for the pool";
     for (const std::int32_t head_dim : {64, 96, 128, 192, 256}) {
         CHECK(reason([&](P& p) { p.kv.layout.head_dim = head_dim; }) == "none");
     }
     for (const std::int32_t block_size : {1, 2, 4, 8, 16, 256}) {
         CHECK(reason([&](P& p) { p.kv.layout.block_size = block_size; }) == "none");
     }
-    CHECK(reason([](P& p) { p.kv.layout.dtype = DType::fp32; }) ==
-          "paged_decode takes bf16 or fp16, the same for pool, q and out");
-    CHECK(reason([](P& p) { p.io_dtype = DType::fp16; }) ==
-          "paged_decode takes bf16 or fp16, the same for pool, q and out");
+    CHECK(reason([](P& p) { p.kv.layout.dtype = DType::fp32; }) == kTypes);
+    CHECK(reason([](P& p) { p.io_dtype = DType::fp16; }) == kTypes);
     CHECK(reason([](P& p) { p.kv.layout.head_dim = 80; }) ==
           "head_dim is 80; paged_decode takes 64, 96, 128, 192 and 256");
+    for (const std::int32_t head_dim : {64, 128, 256}) {
+        CHECK(reason([&](P& p) {
+                  p.kv.layout.dtype = DType::fp8_e4m3;
+                  p.kv.layout.head_dim = head_dim;
+              }) == "none");
+    }
+    CHECK(reason([](P& p) {
+              p.kv.layout.dtype = DType::fp8_e4m3;
+              p.kv.layout.head_dim = 96;
+          }) == "head_dim is 96; paged_decode takes 64, 128 and 256 of fp8_e4m3");
+    CHECK(reason([](P& p) {
+              p.kv.layout.dtype = DType::fp8_e4m3;
+              p.io_dtype = DType::fp32;
+          }) == kTypes);
     CHECK(reason([](P& p) { p.num_q_heads = 34; }) ==
           "a group has 17 query heads; paged_decode takes 16");
     for (const std::int32_t block_size : {3, 24, 48}) {

@@ -4,7 +4,6 @@
 #include "support/paged_case.hpp"
 
 #include <catch2/catch_test_macros.hpp>
-#include <kernels/decode/plan.hpp>
 #include <kernels/dispatch.hpp>
 
 #include <stdexcept>
@@ -32,15 +31,15 @@ TEST_CASE("paged_attention runs paged_decode for what it takes, the general kern
     CHECK(kernel_for(DType::bf16, 72) == AttentionKernel::general);
 }
 
-TEST_CASE("pools of fp8 go to the general kernel, and paged_decode says why") {
-    PagedCase test({.shape = {.num_q_heads = 4, .num_kv_heads = 2, .head_dim = 64},
-                    .block_size = 16,
-                    .seq_lens = {20},
-                    .dtype = DType::fp8_e4m3,
-                    .io_dtype = DType::bf16});
-    CHECK(choose_kernel(test.params()) == AttentionKernel::general);
-    CHECK(reason_not_to_decode(test.params()) ==
-          "the pool is fp8_e4m3; paged_decode takes bf16 and fp16");
+TEST_CASE("pools of fp8 go to paged_decode for 16-bit queries") {
+    CaseSpec spec = {.shape = {.num_q_heads = 4, .num_kv_heads = 2, .head_dim = 64},
+                     .block_size = 16,
+                     .seq_lens = {20},
+                     .dtype = DType::fp8_e4m3,
+                     .io_dtype = DType::bf16};
+    CHECK(choose_kernel(PagedCase(spec).params()) == AttentionKernel::decode);
+    spec.io_dtype = DType::fp32;
+    CHECK(choose_kernel(PagedCase(spec).params()) == AttentionKernel::general);
 }
 
 TEST_CASE("no kernel is chosen for sizes that cannot be") {

@@ -15,11 +15,14 @@
 #include <kernels/decode/rounding_bounds.hpp>
 #include <kernels/paged_decode.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <random>
 
+using Catch::Generators::from_range;
 using Catch::Matchers::Message;
 using Catch::Matchers::WithinAbs;
 using nanoserve::BlockId;
@@ -68,13 +71,22 @@ void check(const CaseSpec& spec, const std::optional<DecodePlan>& plan = {}) {
     check(test, plan);
 }
 
-// What paged_decode takes, of either type.
-CaseSpec spec_of(DType dtype, std::vector<std::int32_t> seq_lens) {
+// What paged_decode takes, with pools of io_dtype or, `fp8`, of fp8 with scales.
+CaseSpec spec_of(DType io_dtype, std::vector<std::int32_t> seq_lens, bool fp8 = false) {
     return {.shape = {.num_q_heads = 16, .num_kv_heads = 4, .head_dim = 64},
             .block_size = 16,
             .seq_lens = std::move(seq_lens),
-            .dtype = dtype,
-            .io_dtype = dtype};
+            .dtype = fp8 ? DType::fp8_e4m3 : io_dtype,
+            .io_dtype = io_dtype,
+            .scaled = fp8};
+}
+
+constexpr std::array kHeadDims = {64, 96, 128, 192, 256};
+constexpr std::array kFp8HeadDims = {64, 128, 256};
+
+bool takes(std::int32_t head_dim, bool fp8) {
+    return !fp8 ||
+           std::find(kFp8HeadDims.begin(), kFp8HeadDims.end(), head_dim) != kFp8HeadDims.end();
 }
 
 }  // namespace
@@ -88,9 +100,10 @@ TEST_CASE("paged_decode agrees with the oracle however the work is cut up", "[ke
         return;
     }
     const DType dtype = GENERATE(DType::bf16, DType::fp16);
+    const bool fp8 = GENERATE(false, true);
     const bool evict_first = GENERATE(false, true);
     CAPTURE(num_warps, heads, num_splits, evict_first);
-    check(spec_of(dtype, {0, 1, 15, 16, 17, 300, 1037}),
+    check(spec_of(dtype, {0, 1, 15, 16, 17, 300, 1037}, fp8),
           DecodePlan{num_warps, heads, num_splits, evict_first});
 }
 
@@ -98,8 +111,12 @@ TEST_CASE("paged_decode agrees with the oracle at every group size and head_dim"
           "[kernels][decode]") {
     needs_gpu();
     const std::int32_t group_size = GENERATE(range(1, 17));
-    const std::int32_t head_dim = GENERATE(64, 96, 128, 192, 256);
-    CaseSpec spec = spec_of(DType::bf16, {0, 33, 700});
+    const std::int32_t head_dim = GENERATE(from_range(kHeadDims));
+    const bool fp8 = GENERATE(false, true);
+    if (!takes(head_dim, fp8)) {
+        return;
+    }
+    CaseSpec spec = spec_of(DType::bf16, {0, 33, 700}, fp8);
     spec.shape = {.num_q_heads = 2 * group_size, .num_kv_heads = 2, .head_dim = head_dim};
     check(spec);
     check(spec, DecodePlan{8, 2, 4, false});
@@ -109,10 +126,14 @@ TEST_CASE("paged_decode agrees with the oracle at every group size and head_dim"
 TEST_CASE("paged_decode agrees for every block size, storage type and order of the pool",
           "[kernels][decode]") {
     needs_gpu();
-    CaseSpec spec = spec_of(GENERATE(DType::bf16, DType::fp16), {});
+    const bool fp8 = GENERATE(false, true);
+    CaseSpec spec = spec_of(GENERATE(DType::bf16, DType::fp16), {}, fp8);
     spec.block_size = GENERATE(1, 2, 4, 8, 16, 32, 64, 256);
     spec.order = GENERATE(PoolOrder::nhd, PoolOrder::hnd, PoolOrder::interleaved);
-    spec.shape.head_dim = GENERATE(64, 96, 128, 192, 256);
+    spec.shape.head_dim = GENERATE(from_range(kHeadDims));
+    if (!takes(spec.shape.head_dim, fp8)) {
+        return;
+    }
     const std::int32_t edge = spec.block_size;
     spec.seq_lens = {0, 1, edge - 1, edge, edge + 1, 2 * edge + 17};
     check(spec);
@@ -125,10 +146,12 @@ TEST_CASE("paged_decode agrees with the oracle on random batches", "[kernels][de
     const auto pick = [&](int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random);
     };
-    CaseSpec spec = spec_of(pick(0, 1) == 0 ? DType::bf16 : DType::fp16, {});
+    const bool fp8 = pick(0, 1) == 0;
+    CaseSpec spec = spec_of(pick(0, 1) == 0 ? DType::bf16 : DType::fp16, {}, fp8);
     spec.shape.num_kv_heads = pick(1, 9);
     spec.shape.num_q_heads = spec.shape.num_kv_heads * pick(1, 16);
-    spec.shape.head_dim = std::array{64, 96, 128, 192, 256}[static_cast<std::size_t>(pick(0, 4))];
+    spec.shape.head_dim = fp8 ? kFp8HeadDims[static_cast<std::size_t>(pick(0, 2))]
+                              : kHeadDims[static_cast<std::size_t>(pick(0, 4))];
     spec.block_size = 1 << pick(0, 6);
     spec.seed = seed;
     for (int i = pick(1, 6); i > 0; --i) {
@@ -139,7 +162,7 @@ TEST_CASE("paged_decode agrees with the oracle on random batches", "[kernels][de
 
 TEST_CASE("paged_decode agrees when one token takes nearly all the weight", "[kernels][decode]") {
     needs_gpu();
-    CaseSpec spec = spec_of(DType::bf16, {300});
+    CaseSpec spec = spec_of(DType::bf16, {300}, GENERATE(false, true));
     spec.q_scale = 40.0f;
     spec.seed = 7;
     check(spec);
@@ -149,7 +172,7 @@ TEST_CASE("paged_decode agrees when one token takes nearly all the weight", "[ke
 // tile.
 TEST_CASE("paged_decode moves its sums when scores grow", "[kernels][decode]") {
     needs_gpu();
-    PagedCase test(spec_of(DType::bf16, {200}));
+    PagedCase test(spec_of(DType::bf16, {200}, GENERATE(false, true)));
     test.set_q(0.25f);
     for (int t = 0; t < 200; ++t) {
         const auto block = test.tables().block_tables[static_cast<std::size_t>(t / 16)];
@@ -163,9 +186,32 @@ TEST_CASE("paged_decode moves its sums when scores grow", "[kernels][decode]") {
 
 TEST_CASE("paged_decode takes sm_scale as given: 0 and a negative one too", "[kernels][decode]") {
     needs_gpu();
-    PagedCase test(spec_of(DType::fp16, {37}));
+    PagedCase test(spec_of(DType::fp16, {37}, GENERATE(false, true)));
     PagedAttentionParams params = test.params();
     params.sm_scale = GENERATE(0.0f, -0.5f, 1.0f);
+    DeviceCase device(params);
+    require_oracle(run(device), params);
+}
+
+// An fp16 ends at 2^16. Each query head has its own size: what is large in one must not push what
+// is small in another out of sight.
+TEST_CASE("paged_decode reads fp8 pools with bf16 queries of any size", "[kernels][decode]") {
+    needs_gpu();
+    CaseSpec spec = spec_of(DType::bf16, {50, 3}, true);
+    spec.shape.head_dim = GENERATE(64, 128);
+    PagedCase test(spec);
+    PagedAttentionParams params = test.params();
+    const float first = GENERATE(0x1p-90f, 0x1p-20f, 1.0f, 0x1p60f, 0x1p120f);
+    params.sm_scale = 0.25f / first;
+    const auto* given = static_cast<const nanoserve::Bf16*>(params.q);
+    std::vector<nanoserve::Bf16> q(2 * 16 * static_cast<std::size_t>(spec.shape.head_dim));
+    for (std::size_t i = 0; i < q.size(); ++i) {
+        const std::size_t head = i / static_cast<std::size_t>(spec.shape.head_dim) % 16;
+        const float factor =
+            first * std::exp2(-static_cast<float>(head));  // the later, the smaller
+        q[i] = nanoserve::from_float<nanoserve::Bf16>(nanoserve::to_float(given[i]) * factor);
+    }
+    params.q = q.data();
     DeviceCase device(params);
     require_oracle(run(device), params);
 }
@@ -223,9 +269,9 @@ TEST_CASE("paged_decode leaves out absent blocks and clamps lengths, and the sta
 TEST_CASE("paged_decode leaves out the absent blocks of a tile, and only those",
           "[kernels][decode]") {
     needs_gpu();
-    CaseSpec spec = spec_of(DType::bf16, {61, 35});
+    CaseSpec spec = spec_of(DType::bf16, {61, 35}, GENERATE(false, true));
     spec.block_size = GENERATE(1, 2, 4, 8);
-    spec.shape.head_dim = GENERATE(64, 96, 256);
+    spec.shape.head_dim = GENERATE(64, 128, 256);
     const DecodePlan plan = GENERATE(DecodePlan{1, 1, 1, false}, DecodePlan{8, 2, 2, false});
     PagedCase test(spec);
     const auto one_tile = static_cast<std::size_t>(16 / spec.block_size);
@@ -286,7 +332,9 @@ TEST_CASE("paged_decode refuses what it does not take, before a launch", "[kerne
     refuses({1, 2, 1, false}, "heads_per_block is 2; there are 1 warps");
     refuses({8, 8, 1, false}, "heads_per_block is 8; it must divide 4 KV heads");
     params.io_dtype = DType::fp32;
-    refuses({1, 1, 1, false}, "paged_decode takes bf16 or fp16, the same for pool, q and out");
+    refuses({1, 1, 1, false},
+            "paged_decode takes bf16 or fp16 for q and out, and the same or fp8_e4m3 for the "
+            "pool");
     params.num_seqs = 0;
     params.io_dtype = DType::bf16;
     CHECK_NOTHROW(paged_decode(params, nullptr));
