@@ -14,27 +14,60 @@ namespace nanoserve {
 namespace {
 
 constexpr std::int64_t kTileTokens = 16;
+constexpr std::int64_t kShort = 16;     // tiles: 256 tokens
+constexpr std::int64_t kLong = 1024;    // tiles: 16384 tokens
+constexpr std::int64_t kWideRow = 256;  // bytes
 constexpr int kMaxWarps = 8;
 constexpr int kMaxSplits = 8;                       // the largest cluster that every device takes
 constexpr std::int64_t kWorthEvicting = 4'000'000;  // bytes; 16 layers of it fill an L2 of 60 MB
 
-// The largest power of two that divides the number of KV heads and leaves `wanted` thread blocks.
-int heads_together(const DecodeLoad& load, std::int64_t wanted) {
+// The largest power of two up to `most` that divides the number of KV heads and leaves `wanted`
+// thread blocks.
+int heads_together(const DecodeLoad& load, int most, std::int64_t wanted) {
     int heads = 1;
-    while (heads < kMaxWarps && load.num_kv_heads % (2 * heads) == 0 &&
+    while (heads < most && load.num_kv_heads % (2 * heads) == 0 &&
            load.num_seqs * load.num_kv_heads / (2 * heads) >= wanted) {
         heads *= 2;
     }
     return heads;
 }
 
-int splits(std::int64_t num_tiles, std::int64_t thread_blocks, std::int64_t most_of_the_sms) {
-    const std::int64_t wanted = num_tiles < 64 ? 1 : num_tiles < 256 ? 64 : most_of_the_sms;
+int heads_together(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms) {
+    if (num_tiles <= kShort) {
+        return heads_together(load, kMaxWarps, most_of_the_sms / 2);
+    }
+    const int many = heads_together(load, kMaxWarps, 8 * most_of_the_sms);
+    const int few = num_tiles >= kLong ? 4 : load.bytes_per_row < kWideRow ? 2 : 1;
+    return many >= few ? many : heads_together(load, few, most_of_the_sms);
+}
+
+// Thread blocks that a batch of single KV heads should have.
+std::int64_t wanted_thread_blocks(const DecodeLoad& load, std::int64_t num_tiles,
+                                  std::int64_t most_of_the_sms) {
+    if (num_tiles < kShort) {
+        return 1;
+    }
+    if (num_tiles < 64) {
+        return 32;
+    }
+    return num_tiles < 256 || load.bytes_per_row < kWideRow ? 64 : most_of_the_sms;
+}
+
+int splits(std::int64_t wanted, std::int64_t thread_blocks) {
     int splits = 1;
     while (splits < kMaxSplits && thread_blocks * splits < wanted) {
         splits *= 2;
     }
     return splits;
+}
+
+// Whether all SMs should share the long histories, should there be some. All counts of the schedule
+// must fit 31 bits.
+bool is_worth_balancing(const DecodeLoad& load, std::int64_t num_tiles) {
+    constexpr std::int64_t kMaxSeqs = 4096;  // each warp looks at all lengths
+    return load.has_workspace && num_tiles >= kLong && load.num_seqs >= 2 &&
+           load.num_seqs <= kMaxSeqs &&
+           load.num_seqs * load.num_kv_heads * num_tiles <= std::numeric_limits<int>::max() / 16;
 }
 
 bool is_multiple(const void* pointer, std::uintptr_t bytes) {
@@ -52,14 +85,21 @@ DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
         return plan;
     }
     const std::int64_t most_of_the_sms = device.num_sms * 9 / 10;
-    plan.heads_per_block =
-        heads_together(load, num_tiles <= 16 ? most_of_the_sms / 2 : most_of_the_sms);
-    if (plan.heads_per_block == 1 && device.has_clusters) {
-        plan.num_splits = splits(num_tiles, load.num_seqs * load.num_kv_heads, most_of_the_sms);
-    }
+    plan.heads_per_block = heads_together(load, num_tiles, most_of_the_sms);
     plan.num_warps = kMaxWarps;
+    if (is_worth_balancing(load, num_tiles)) {
+        plan.heads_per_block = heads_together(load, 2, most_of_the_sms);
+        plan.evict_first = plan.balance = true;
+        return plan;
+    }
+    if (plan.heads_per_block == 1 && device.has_clusters) {
+        plan.num_splits = splits(wanted_thread_blocks(load, num_tiles, most_of_the_sms),
+                                 load.num_seqs * load.num_kv_heads);
+    }
+    const std::int64_t tiles_of_a_warp = num_tiles <= kShort ? 1 : 2;
     while (plan.num_warps > plan.heads_per_block &&
-           num_tiles < 2 * plan.num_splits * (plan.num_warps / plan.heads_per_block)) {
+           num_tiles <
+               tiles_of_a_warp * plan.num_splits * (plan.num_warps / plan.heads_per_block)) {
         plan.num_warps /= 2;
     }
     return plan;

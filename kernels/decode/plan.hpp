@@ -36,13 +36,19 @@ struct DecodeDevice {
     bool has_clusters = true;  ///< compute capability 9.0 or later
 };
 
-/// The plan for a batch. Rule and edges, measured on an H200 with 8 KV heads:
+/// The plan for a batch. Rule and edges, measured on an H200 with 8 KV heads, on equal lengths and
+/// on random ones:
 ///   - up to 32 tokens: one warp for each KV head, nothing to merge;
-///   - else as many KV heads of a page together as leave a thread block for every SM: with NHD
-///     their rows are neighbours in memory. Up to 256 tokens half as many thread blocks do;
-///   - where even one KV head each leaves SMs idle, the history is split: from 1024 tokens until 64
-///     thread blocks work, from 4096 tokens until all SMs do;
-///   - warps: no more than have two tiles of 16 tokens each.
+///   - up to 256 tokens as many KV heads of a page together as leave a thread block for every other
+///     SM: with NHD their rows are neighbours in memory;
+///   - beyond, thread blocks of one KV head, or of two where rows are shorter than 256 bytes, so
+///   that
+///     lengths that differ even out over the SMs; more heads where 8 thread blocks for each SM are
+///     left, and up to four from 16384 tokens on;
+///   - where even one KV head each leaves SMs idle, the history is split: from 256 tokens until 32
+///     thread blocks work, from 1024 until 64 do, and rows of 256 bytes from 4096 until all SMs do;
+///   - warps: no more than have two tiles of 16 tokens each, or one up to 256 tokens;
+///   - with a workspace, from 16384 tokens on, a balanced launch.
 /// The lengths themselves may change under a captured graph: the plan only asks for their limit.
 [[nodiscard]] DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device);
 

@@ -79,7 +79,7 @@ class WarpAttention {
         ptx::keep(words);
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
-            const bool present = 8 * tile + static_cast<int>(place.column) < group_size;
+            const bool present = 8 * tile + static_cast<int>(lane_ / 4) < group_size;
 #pragma unroll
             for (int step = 0; step < kSteps; ++step) {
                 const T* first = words + 8 * tile * Config::kHeadDim + 16 * step;

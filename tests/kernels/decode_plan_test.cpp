@@ -41,14 +41,39 @@ PagedCase decodable() {
 
 TEST_CASE("the plan's edges are those that were measured", "[decode]") {
     CHECK(plan_decode(load(1, 16), kH200) == DecodePlan{1, 1, 1, false});
-    CHECK(plan_decode(load(1, 256), kH200) == DecodePlan{8, 1, 1, false});
-    CHECK(plan_decode(load(1, 1024), kH200) == DecodePlan{4, 1, 8, false});
-    CHECK(plan_decode(load(1, 4096), kH200) == DecodePlan{8, 1, 8, false});
+    CHECK(plan_decode(load(1, 256), kH200) == DecodePlan{4, 1, 4, false});
+    CHECK(plan_decode(load(1, 1024), kH200) == DecodePlan{4, 1, 8, true});
+    CHECK(plan_decode(load(1, 4096), kH200) == DecodePlan{8, 1, 8, true});
+    CHECK(plan_decode(load(8, 256), kH200) == DecodePlan{8, 1, 1, true});
     CHECK(plan_decode(load(8, 1024), kH200) == DecodePlan{8, 1, 1, true});
     CHECK(plan_decode(load(8, 4096), kH200) == DecodePlan{8, 1, 2, true});
     CHECK(plan_decode(load(64, 256), kH200) == DecodePlan{8, 8, 1, true});
-    CHECK(plan_decode(load(64, 4096), kH200) == DecodePlan{8, 4, 1, true});
-    CHECK(plan_decode(load(256, 4096), kH200) == DecodePlan{8, 8, 1, true});
+    CHECK(plan_decode(load(64, 4096), kH200) == DecodePlan{8, 1, 1, true});
+    CHECK(plan_decode(load(64, 16384), kH200) == DecodePlan{8, 4, 1, true});
+    CHECK(plan_decode(load(256, 4096), kH200) == DecodePlan{8, 2, 1, true});
+}
+
+TEST_CASE("rows shorter than 256 bytes are read two heads at a time, and split less", "[decode]") {
+    const auto narrow = [](std::int64_t num_seqs, std::int64_t max_tokens) {
+        DecodeLoad load = ::load(num_seqs, max_tokens);
+        load.bytes_per_row = 128;
+        return plan_decode(load, kH200);
+    };
+    CHECK(narrow(64, 4096) == DecodePlan{8, 2, 1, true});
+    CHECK(narrow(8, 4096) == DecodePlan{8, 1, 1, true});
+}
+
+TEST_CASE("a launch is balanced for several long histories, if there is a workspace", "[decode]") {
+    const auto balanced = [](std::int64_t num_seqs, std::int64_t max_tokens, bool has_workspace) {
+        DecodeLoad load = ::load(num_seqs, max_tokens);
+        load.has_workspace = has_workspace;
+        return plan_decode(load, kH200).balance;
+    };
+    CHECK(balanced(64, 65536, true));
+    CHECK_FALSE(balanced(64, 65536, false));
+    CHECK_FALSE(balanced(1, 65536, true));
+    CHECK_FALSE(balanced(64, 8192, true));
+    CHECK_FALSE(balanced(4097, 65536, true));
 }
 
 TEST_CASE("a GPU without clusters splits no history", "[decode]") {
