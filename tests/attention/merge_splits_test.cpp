@@ -6,6 +6,7 @@
 #include <nanoserve/attention/streaming_read.hpp>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 
@@ -81,6 +82,23 @@ TEST_CASE("pieces are weighed by the natural exponent of their lse", "[attention
                              .lse = &lse});
     CHECK_THAT(out, WithinRel(3.0f, 1e-6f));
     CHECK_THAT(lse, WithinRel(1.386294f, 1e-6f));
+}
+
+// ln 2 is lost in the rounding of an lse around 80000, so weights taken from it would not sum to 1.
+TEST_CASE("equal pieces merge to themselves, however large their lse is", "[attention]") {
+    const float lse = GENERATE(0.0f, 80000.0f, -80000.0f, 3e38f, -3e38f);
+    const int num_splits = GENERATE(1, 2, 3, 7);
+    const std::vector<float> out_partial(static_cast<std::size_t>(num_splits), 0.3f);
+    const std::vector<float> lse_partial(static_cast<std::size_t>(num_splits), lse);
+    float out = NAN;
+    nanoserve::merge_splits({.out_partial = out_partial.data(),
+                             .lse_partial = lse_partial.data(),
+                             .num_splits = num_splits,
+                             .num_rows = 1,
+                             .head_dim = 1,
+                             .out = &out});
+    CAPTURE(lse, num_splits);
+    CHECK(out == 0.3f);
 }
 
 TEST_CASE("merge_splits keeps rows apart and survives far exponents", "[attention]") {

@@ -171,6 +171,17 @@ TEST_CASE("reads agree when one token takes nearly all the weight", "[attention]
     check_reads({.seq_lens = {300}, .q_scale = 40.0f, .seed = 7});
 }
 
+// Weights are summed in stretches of 1024 tokens. Gather scores whole blocks and hides what lies
+// behind the last token, so its last stretch may hold more than that of fused.
+TEST_CASE("reads agree around the stretches of a long history, wherever its last block ends",
+          "[attention]") {
+    const std::int32_t seq_len = GENERATE(1023, 1024, 1025, 1030, 1039, 1041, 2047, 2049, 2100);
+    const std::int32_t block_size = GENERATE(1, 7, 32);
+    check_reads({.shape = {.num_q_heads = 2, .num_kv_heads = 1, .head_dim = 8},
+                 .block_size = block_size,
+                 .seq_lens = {seq_len}});
+}
+
 TEST_CASE("reads agree on random shapes", "[attention]") {
     const auto seed = static_cast<std::uint32_t>(GENERATE(range(1, 41)));
     std::mt19937 random(seed);

@@ -25,46 +25,52 @@ void validate(const MergeSplitsParams& p) {
             "out_partial or lse_partial is null");
 }
 
-// The lse of all pieces of one row.
-float merged_lse(const MergeSplitsParams& p, std::int64_t row) {
+// The largest lse of the pieces of one row.
+float largest_lse(const MergeSplitsParams& p, std::int64_t row) {
     float max = kNegativeInfinity;
     for (std::int64_t i = 0; i < p.num_splits; ++i) {
         max = std::max(max, p.lse_partial[i * p.num_rows + row]);
     }
-    if (max == kNegativeInfinity) {  // (-inf) - (-inf) would be NaN
-        return max;
-    }
-    double sum = 0.0;
+    return max;
+}
+
+// sums[d] = sum over the pieces of exp(lse_i - max) * out_i[d]. Returns the sum of the weights.
+double add_pieces(const MergeSplitsParams& p, std::int64_t row, float max,
+                  std::vector<double>& sums) {
+    std::ranges::fill(sums, 0.0);
+    double sum_of_weights = 0.0;
     for (std::int64_t i = 0; i < p.num_splits; ++i) {
-        sum += std::exp(double{p.lse_partial[i * p.num_rows + row]} - double{max});
+        const float piece_lse = p.lse_partial[i * p.num_rows + row];
+        if (piece_lse == kNegativeInfinity) {
+            continue;
+        }
+        const double weight = std::exp(double{piece_lse} - double{max});
+        const float* piece = p.out_partial + (i * p.num_rows + row) * p.head_dim;
+        for (std::size_t d = 0; d < sums.size(); ++d) {
+            sums[d] += weight * double{piece[d]};
+        }
+        sum_of_weights += weight;
     }
-    return static_cast<float>(double{max} + std::log(sum));
+    return sum_of_weights;
 }
 
 }  // namespace
 
 void merge_splits(const MergeSplitsParams& p) {
     validate(p);
-    std::vector<float> sums(static_cast<std::size_t>(p.head_dim));
+    std::vector<double> sums(static_cast<std::size_t>(p.head_dim));
     for (std::int64_t row = 0; row < p.num_rows; ++row) {
-        const float lse = merged_lse(p, row);
-        std::ranges::fill(sums, 0.0f);
-        for (std::int64_t i = 0; i < p.num_splits; ++i) {
-            const float piece_lse = p.lse_partial[i * p.num_rows + row];
-            if (piece_lse == kNegativeInfinity) {
-                continue;
-            }
-            const float weight = std::exp(piece_lse - lse);
-            const float* piece = p.out_partial + (i * p.num_rows + row) * p.head_dim;
-            for (std::size_t d = 0; d < sums.size(); ++d) {
-                sums[d] += weight * piece[d];
-            }
-        }
+        const float max = largest_lse(p, row);
+        const double sum_of_weights = add_pieces(p, row, max, sums);
+        const double divisor = sum_of_weights == 0.0 ? 1.0 : sum_of_weights;  // no token: all is 0
         visit_io_dtype(p.out_dtype, [&]<class T>() {
-            std::ranges::transform(sums, static_cast<T*>(p.out) + row * p.head_dim, from_float<T>);
+            std::ranges::transform(
+                sums, static_cast<T*>(p.out) + row * p.head_dim,
+                [divisor](double x) { return from_float<T>(static_cast<float>(x / divisor)); });
         });
         if (p.lse != nullptr) {
-            p.lse[row] = lse;
+            // ln 0 is -inf, which is the lse of no tokens.
+            p.lse[row] = static_cast<float>(double{max} + std::log(sum_of_weights));
         }
     }
 }

@@ -148,32 +148,44 @@ NANOSERVE_INLINE void exponentiate_step(Lanes<kWidth>& sum, float* scores, float
     step.store(lanes, scores);
 }
 
+// The last step belongs to its stretch whether it is whole or not: hidden tokens behind the last
+// visible one then add zeros and move no other sum.
+template <int kWidth>
+NANOSERVE_INLINE Lanes<kWidth> exponentiate_stretch(float* scores, std::int64_t num_tokens,
+                                                    float shift) {
+    Lanes<kWidth> sum = {};
+    std::int64_t t = 0;
+    for (; t + kNumLanes <= num_tokens; t += kNumLanes) {
+        exponentiate_step(sum, scores + t, shift, WholeStep<kWidth>{});
+    }
+    if (t < num_tokens) {
+        exponentiate_step(sum, scores + t, shift,
+                          PartStep<kWidth>{num_tokens - t, kNegativeInfinity});
+    }
+    return sum;
+}
+
 template <int kWidth>
 NANOSERVE_INLINE SoftmaxSums exponentiate(float* scores, std::int64_t num_tokens) {
     const std::int64_t whole = num_tokens / kNumLanes * kNumLanes;
-    const PartStep<kWidth> rest{num_tokens - whole, kNegativeInfinity};
 
     Lanes<kWidth> max = load_first<kWidth>(scores, 0, kNegativeInfinity);
     for (std::int64_t t = 0; t < whole; t += kNumLanes) {
         max_step(max, scores + t, WholeStep<kWidth>{});
     }
-    max_step(max, scores + whole, rest);
+    max_step(max, scores + whole, PartStep<kWidth>{num_tokens - whole, kNegativeInfinity});
     const float row_max = fold(max, Max{});
 
     // A row without a visible token: (-inf) - (-inf) would be NaN, so nothing is subtracted.
     const float shift = row_max == kNegativeInfinity ? 0.0f : row_max;
     Lanes<kWidth> sum = {};
-    for (std::int64_t begin = 0; begin < whole; begin += kStretch) {
-        const std::int64_t end = std::min(whole, begin + kStretch);
-        Lanes<kWidth> stretch_sum = {};
-        for (std::int64_t t = begin; t < end; t += kNumLanes) {
-            exponentiate_step(stretch_sum, scores + t, shift, WholeStep<kWidth>{});
-        }
+    for (std::int64_t begin = 0; begin < num_tokens; begin += kStretch) {
+        const auto stretch_sum = exponentiate_stretch<kWidth>(
+            scores + begin, std::min(kStretch, num_tokens - begin), shift);
         for (int i = 0; i < sum.kNumParts; ++i) {
             sum.part[i] += stretch_sum.part[i];
         }
     }
-    exponentiate_step(sum, scores + whole, shift, rest);
     return {row_max, fold(sum, Add{})};
 }
 
