@@ -26,13 +26,8 @@ const char* to_string(PoolOrder order) {
     return "NHD";
 }
 
-KVLayout make_layout(const CaseSpec& spec, std::int32_t num_blocks) {
-    const PoolShape shape = {.dtype = spec.dtype,
-                             .num_blocks = num_blocks,
-                             .block_size = spec.block_size,
-                             .num_kv_heads = spec.shape.num_kv_heads,
-                             .head_dim = spec.shape.head_dim};
-    switch (spec.order) {
+KVLayout dense_layout(PoolOrder order, const PoolShape& shape) {
+    switch (order) {
         case PoolOrder::hnd:
             return hnd_layout(shape);
         case PoolOrder::interleaved:
@@ -41,6 +36,17 @@ KVLayout make_layout(const CaseSpec& spec, std::int32_t num_blocks) {
             break;
     }
     return nhd_layout(shape);
+}
+
+KVLayout make_layout(const CaseSpec& spec, std::int32_t num_blocks) {
+    KVLayout layout =
+        dense_layout(spec.order, {.dtype = spec.dtype,
+                                  .num_blocks = num_blocks,
+                                  .block_size = spec.block_size,
+                                  .num_kv_heads = spec.shape.num_kv_heads,
+                                  .head_dim = spec.shape.head_dim + spec.row_padding});
+    layout.head_dim = spec.shape.head_dim;
+    return layout;
 }
 
 void store_all(std::vector<std::byte>& bytes, DType dtype, std::size_t count, auto next) {
@@ -71,9 +77,12 @@ PagedCase::PagedCase(const CaseSpec& spec) : spec_(spec) {
     fill_pools();
     std::mt19937 random(spec.seed + 1000);
     std::normal_distribution<float> normal(0.0f, spec.q_scale);
-    const auto num_q = static_cast<std::size_t>(tables_.num_seqs()) *
-                       static_cast<std::size_t>(spec.shape.num_q_heads * spec.shape.head_dim);
-    store_all(q_, spec.io_dtype, num_q, [&] { return normal(random); });
+    const std::int64_t row = std::int64_t{spec.shape.num_q_heads} * spec.shape.head_dim;
+    const auto stride = static_cast<std::size_t>(row + spec.q_padding);
+    std::size_t element = 0;
+    store_all(q_, spec.io_dtype, static_cast<std::size_t>(tables_.num_seqs()) * stride, [&] {
+        return element++ % stride < static_cast<std::size_t>(row) ? normal(random) : kNaN;
+    });
 }
 
 void PagedCase::fill_pools() {
@@ -101,8 +110,9 @@ void PagedCase::fill_pools() {
                         const auto view = PagedKVView{params().kv};
                         const T* row_start = is_key ? view.k_row<T>(block, t % spec_.block_size, h)
                                                     : view.v_row<T>(block, t % spec_.block_size, h);
+                        const float scale = is_key ? spec_.k_scale : spec_.v_scale;
                         std::generate_n(const_cast<T*>(row_start), spec_.shape.head_dim,
-                                        [&] { return from_float<T>(uniform(random)); });
+                                        [&] { return from_float<T>(scale * uniform(random)); });
                     });
                 }
             }
@@ -127,6 +137,10 @@ PagedAttentionParams PagedCase::params() {
         .lse = lse_.data(),
         .io_dtype = spec_.io_dtype,
         .num_q_heads = spec_.shape.num_q_heads,
+        .q_stride =
+            spec_.q_padding == 0
+                ? 0
+                : std::int64_t{spec_.shape.num_q_heads} * spec_.shape.head_dim + spec_.q_padding,
         .kv = {.k_cache = k_.data(), .v_cache = v_cache, .layout = layout_}};
     if (spec_.scaled) {
         params.kv.scales = {.k = {.tensor = 0.7f, .heads = k_scales_.data()},
@@ -165,7 +179,9 @@ std::string PagedCase::describe() const {
         "heads ", spec_.shape.num_q_heads, "/", spec_.shape.num_kv_heads, "/", spec_.shape.head_dim,
         ", block_size ", spec_.block_size, ", pool ", to_string(spec_.dtype),
         spec_.scaled ? " with scales, q " : ", q ", to_string(spec_.io_dtype), ", order ",
-        to_string(spec_.order), ", seed ", spec_.seed, ", seq_lens");
+        to_string(spec_.order), ", row_padding ", spec_.row_padding, ", q_padding ",
+        spec_.q_padding, ", scales of q, k, v ", spec_.q_scale, " ", spec_.k_scale, " ",
+        spec_.v_scale, ", seed ", spec_.seed, ", seq_lens");
     for (const std::int32_t seq_len : spec_.seq_lens) {
         text += join_text(" ", seq_len);
     }

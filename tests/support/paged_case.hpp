@@ -27,6 +27,10 @@ struct CaseSpec {
     PoolOrder order = PoolOrder::nhd;
     bool scaled = false;   ///< a pool of fp8 with scales of its own for K, for V and for each head
     float q_scale = 1.0f;  ///< standard deviation of q: large values make the softmax peaky
+    float k_scale = 1.0f;  ///< largest |element| of K
+    float v_scale = 1.0f;  ///< largest |element| of V
+    std::int32_t row_padding = 0;  ///< elements of NaN behind each row of the pools
+    std::int64_t q_padding = 0;    ///< elements of NaN behind each sequence's q
     std::uint32_t seed = 1;
 };
 

@@ -52,16 +52,23 @@ HalfStep half_step_of(DType dtype) {
 
 constexpr double kU = 0x1p-24;  // u in the header's formulas
 
-// The bound of a read whose sums add chains(seq_len) * u.
+struct Bounds {
+    double out = 0.0;
+    double lse = 0.0;
+};
+
+// The bounds of a read whose sums add chains(seq_len) * u.
 template <class Chains>
-double bound(PagedAttentionParams p, Chains chains) {
+Bounds bounds(PagedAttentionParams p, Chains chains) {
     char unused = 0;
     p.out = p.out == nullptr ? &unused : p.out;
     validate(p);
     Magnitudes largest;
     double longest_chain = 0.0;
+    double longest = 1.0;  // tokens; an empty history has no finite lse
     for (std::int64_t seq = 0; seq < p.num_seqs; ++seq) {
         add_sequence(largest, p, seq);
+        longest = std::max(longest, static_cast<double>(p.seq_lens[seq]));
         longest_chain = std::max(longest_chain, chains(p.seq_lens[seq]));
     }
     const std::int32_t head_dim = p.kv.layout.head_dim;
@@ -70,24 +77,46 @@ double bound(PagedAttentionParams p, Chains chains) {
     const double score_error = (head_dim / 16.0 + 6.0 + scaling) * kU * sm_scale * largest.products;
     const double relative = 2.0 * (score_error + 6.0 * kU) + (longest_chain + scaling) * kU;
     const HalfStep half_step = half_step_of(p.io_dtype);
-    return largest.v * (relative + half_step.relative * (1.0 + relative)) + half_step.absolute;
+    return {
+        .out = largest.v * (relative + half_step.relative * (1.0 + relative)) + half_step.absolute,
+        .lse = relative + 2.0 * kU * (sm_scale * largest.products + std::log(longest))};
+}
+
+double two_pass_chains(double len) {
+    return std::min(len, 64.0) + len / 64.0 + std::min(len / 16.0, 64.0) + len / 1024.0 + 6.0;
+}
+
+double streaming_chains(std::int64_t len, std::int64_t block_size, std::int64_t num_splits) {
+    const std::int64_t num_chunks = blocks_needed(len, block_size) * blocks_needed(block_size, 16);
+    return 36.0 + 14.0 * static_cast<double>(num_chunks) + static_cast<double>(num_splits);
+}
+
+Bounds two_pass_bounds(const PagedAttentionParams& p) {
+    return bounds(p, [](std::int64_t len) { return two_pass_chains(static_cast<double>(len)); });
+}
+
+Bounds streaming_bounds(const PagedAttentionParams& p, std::int64_t num_splits) {
+    return bounds(p, [&](std::int64_t len) {
+        return streaming_chains(len, p.kv.layout.block_size, num_splits);
+    });
 }
 
 }  // namespace
 
 double rounding_bound(PagedAttentionParams p) {
-    return bound(p, [](double len) {
-        return std::min(len, 64.0) + len / 64.0 + std::min(len / 16.0, 64.0) + len / 1024.0 + 6.0;
-    });
+    return two_pass_bounds(p).out;
+}
+
+double lse_rounding_bound(PagedAttentionParams p) {
+    return two_pass_bounds(p).lse;
 }
 
 double streaming_rounding_bound(PagedAttentionParams p, std::int64_t num_splits) {
-    const std::int64_t block_size = p.kv.layout.block_size;
-    return bound(p, [&](std::int64_t len) {
-        const std::int64_t num_chunks =
-            blocks_needed(len, block_size) * blocks_needed(block_size, 16);
-        return 36.0 + 14.0 * static_cast<double>(num_chunks) + static_cast<double>(num_splits);
-    });
+    return streaming_bounds(p, num_splits).out;
+}
+
+double streaming_lse_rounding_bound(PagedAttentionParams p, std::int64_t num_splits) {
+    return streaming_bounds(p, num_splits).lse;
 }
 
 }  // namespace nanoserve

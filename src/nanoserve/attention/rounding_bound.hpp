@@ -31,12 +31,22 @@ namespace nanoserve {
 /// null
 [[nodiscard]] double rounding_bound(PagedAttentionParams params);
 
-/// The same for streaming_read. A sequence is taken in chunks: n of them, at most 16 tokens each,
-/// none across two blocks. The terms that differ: values and weights are summed by chunk, then over
-/// the chunks, (16 + n) u and (6 + n) u; a chunk that moves the maximum multiplies both sums by a
-/// factor that is off by 6u, at most n times; merging the pieces adds (num_splits + 8) u. So the
-/// second bracket of the formula is (36 + 14 n + num_splits) u.
+/// The largest |lse - oracle| of a finite lse that rounding explains for such a read. The sum of
+/// the weights carries all the errors in the bracket above and no more, and ln(1 + e) <= e; storing
+/// a piece's lse and the whole's adds u |lse| each, where |lse| <= S + ln(len).
+/// @throws std::invalid_argument as rounding_bound()
+[[nodiscard]] double lse_rounding_bound(PagedAttentionParams params);
+
+/// The same as rounding_bound() for streaming_read. A sequence is taken in chunks: n of them, at
+/// most 16 tokens each, none across two blocks. The terms that differ: values and weights are
+/// summed by chunk, then over the chunks, (16 + n) u and (6 + n) u; a chunk that moves the maximum
+/// multiplies both sums by a factor that is off by 6u, at most n times; merging the pieces adds
+/// (num_splits + 8) u. So the second bracket of the formula is (36 + 14 n + num_splits) u.
 [[nodiscard]] double streaming_rounding_bound(PagedAttentionParams params,
                                               std::int64_t num_splits = 1);
+
+/// The same as lse_rounding_bound() for streaming_read.
+[[nodiscard]] double streaming_lse_rounding_bound(PagedAttentionParams params,
+                                                  std::int64_t num_splits = 1);
 
 }  // namespace nanoserve

@@ -23,8 +23,15 @@ std::int64_t pool_bytes(std::int32_t num_layers, const KVLayout& layout) {
     return static_cast<std::int64_t>(bytes);
 }
 
+// The pools of all layers for K, or for V; an error says what both need.
 AlignedBuffer make_pools(std::int32_t num_layers, const KVLayout& layout) {
-    return AlignedBuffer(static_cast<std::size_t>(pool_bytes(num_layers, layout) * num_layers));
+    const std::int64_t bytes = pool_bytes(num_layers, layout) * num_layers;
+    try {
+        return AlignedBuffer(static_cast<std::size_t>(bytes));
+    } catch (const std::runtime_error& error) {
+        throw std::runtime_error(join_text(error.what(), "; K and V need ",
+                                           2.0 * static_cast<double>(bytes) / 1e9, " GB"));
+    }
 }
 
 }  // namespace

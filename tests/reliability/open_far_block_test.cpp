@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// OPEN-07 on the CPU: blocks whose offsets do not fit 32 bits. The pool is address space of which
+// only the blocks that are read become memory.
+#include "reliability/read_path.hpp"
+
+#include <nanoserve/cache/paged_kv_cache.hpp>
+#include <nanoserve/model/require.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using nanoserve::BlockId;
+using nanoserve::DType;
+using nanoserve::PagedAttentionParams;
+using nanoserve::testing::ReadPath;
+
+namespace {
+
+// Zeros that cost nothing until they are written.
+class SparsePool {
+  public:
+    explicit SparsePool(std::size_t num_bytes)
+        : num_bytes_(num_bytes),
+          memory_(mmap(nullptr, num_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+        if (memory_ == MAP_FAILED) {
+            SKIP("no address space for a pool of " << num_bytes << " bytes");
+        }
+    }
+    SparsePool(const SparsePool&) = delete;
+    SparsePool& operator=(const SparsePool&) = delete;
+    ~SparsePool() { munmap(memory_, num_bytes_); }
+
+    [[nodiscard]] void* data() const { return memory_; }
+
+  private:
+    std::size_t num_bytes_;
+    void* memory_;
+};
+
+// No more address space than `num_bytes` while it lives, so that a system that promises any memory
+// refuses too.
+class AddressSpaceLimit {
+  public:
+    explicit AddressSpaceLimit(rlim_t num_bytes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+        SKIP("a sanitizer maps more address space than that for itself");
+#endif
+        REQUIRE(getrlimit(RLIMIT_AS, &before_) == 0);
+        const rlimit limit = {.rlim_cur = num_bytes, .rlim_max = before_.rlim_max};
+        REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+    }
+    AddressSpaceLimit(const AddressSpaceLimit&) = delete;
+    AddressSpaceLimit& operator=(const AddressSpaceLimit&) = delete;
+    ~AddressSpaceLimit() {
+        setrlimit(RLIMIT_AS, &before_);
+    }
+
+  private:
+    rlimit before_ = {};
+};
+
+constexpr std::int32_t kBlockSize = 32;
+constexpr std::int32_t kHeads = 8;
+constexpr std::int32_t kHeadDim = 128;
+
+}  // namespace
+
+// A block has 32768 elements: 65536 is the first whose offset in elements is 2^31, 131072 the first
+// at 2^32; in bytes of fp16 and fp32 they come earlier.
+TEST_CASE("OPEN-07: a block is found on both sides of every 32-bit limit", "[reliability]") {
+    const DType dtype = GENERATE(DType::fp16, DType::fp32);
+    const BlockId far = GENERATE(16383, 16384, 32767, 32768, 65535, 65536, 70000, 131071, 131072);
+    const auto layout = nanoserve::nhd_layout({.dtype = dtype,
+                                               .num_blocks = 131073,
+                                               .block_size = kBlockSize,
+                                               .num_kv_heads = kHeads,
+                                               .head_dim = kHeadDim});
+    REQUIRE(layout.offset(70000, 0, 0) == 2293760000);
+    const SparsePool pool(
+        static_cast<std::size_t>(layout.num_blocks * layout.block_stride * bytes_of(dtype)));
+    nanoserve::visit_dtype(dtype, [&]<class T>() {
+        std::fill_n(static_cast<T*>(pool.data()) + layout.offset(far, 0, 0), layout.block_stride,
+                    nanoserve::from_float<T>(3.25f));
+    });
+    const std::vector<float> q(kHeads * kHeadDim, 0.0f);
+    std::vector<float> out(q.size());
+    const std::int32_t seq_len = kBlockSize;
+    const PagedAttentionParams params = {
+        .q = q.data(),
+        .out = out.data(),
+        .num_q_heads = kHeads,
+        .kv = {.k_cache = pool.data(), .v_cache = pool.data(), .layout = layout},
+        .block_tables = &far,
+        .seq_lens = &seq_len,
+        .num_seqs = 1,
+        .max_blocks_per_seq = 1};
+    for (const ReadPath& path : nanoserve::testing::read_paths()) {
+        CAPTURE(path, far);
+        std::ranges::fill(out, -1.0f);
+        CHECK(path.read(params) == 0);
+        CHECK(std::set<float>(out.begin(), out.end()) == std::set<float>{3.25f});
+    }
+}
+
+// As a 32-bit number the 524 GB of one pool would be 603979776 / 2 bytes, which are to be had.
+TEST_CASE("OPEN-07: a pool that the machine has no memory for is refused by all it needs",
+          "[reliability]") {
+    const AddressSpaceLimit limit(std::size_t{64} << 30);
+    const auto layout = nanoserve::nhd_layout({.num_blocks = 4'000'000,
+                                               .block_size = kBlockSize,
+                                               .num_kv_heads = kHeads,
+                                               .head_dim = kHeadDim});
+    CHECK_THROWS_MATCHES(nanoserve::PagedKVCache(1, layout), std::runtime_error,
+                         MessageMatches(ContainsSubstring("524288000000 bytes") &&
+                                        ContainsSubstring("K and V need 1048.58 GB")));
+}

@@ -1,0 +1,508 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// Faults of other libraries that were published, as probes of ours: each test is named after its
+// case in docs/reliability.md and runs over every path of its program. A path that refuses a size
+// must say why and leave the output alone; that is checked as well.
+#include "reliability/read_path.hpp"
+#include "support/paged_case.hpp"
+
+#include <nanoserve/model/require.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <kernels/general/config.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <stdexcept>
+
+using Catch::Matchers::Message;
+using Catch::Matchers::WithinAbs;
+using nanoserve::BlockId;
+using nanoserve::DType;
+using nanoserve::PagedAttentionParams;
+using nanoserve::testing::CaseSpec;
+using nanoserve::testing::PagedCase;
+using nanoserve::testing::PoolOrder;
+using nanoserve::testing::read_paths;
+using nanoserve::testing::ReadPath;
+
+namespace {
+
+// The paths, or the end of the test where none can run.
+std::vector<ReadPath> paths() {
+    if (const auto reason = nanoserve::testing::reason_for_no_paths()) {
+        SKIP(*reason);
+    }
+    return read_paths();
+}
+
+struct Result {
+    std::vector<std::byte> bits;
+    std::vector<float> out;
+    std::vector<float> lse;
+    std::uint32_t status = 0;
+
+    [[nodiscard]] bool same_bits(const Result& other) const {
+        return bits == other.bits && lse.size() == other.lse.size() &&
+               std::memcmp(lse.data(), other.lse.data(), lse.size() * sizeof(float)) == 0;
+    }
+};
+
+// What the path makes of the parameters, which belong to `test`; nothing when it refuses them,
+// which it then has to do properly.
+std::optional<Result> read(const ReadPath& path, PagedCase& test,
+                           const PagedAttentionParams& params) {
+    if (const auto reason = path.reason_to_refuse(params)) {
+        const auto untouched = test.out();
+        CHECK_THROWS_MATCHES(path.read(params), std::invalid_argument, Message(*reason));
+        CHECK(test.out() == untouched);
+        return {};
+    }
+    const std::uint32_t status = path.read(params);
+    return Result{test.out(), test.out_floats(), test.lse(), status};
+}
+
+std::optional<Result> read(const ReadPath& path, PagedCase& test) {
+    return read(path, test, test.params());
+}
+
+// 1e-5 for a path that divides the weights before it sums, and one step of a 16-bit output.
+double tolerance(double value, DType io_dtype) {
+    const double step = io_dtype == DType::bf16 ? 0x1p-7 : io_dtype == DType::fp16 ? 0x1p-10 : 0.0;
+    return (1e-5 + step) * std::abs(value);
+}
+
+void check_all(const Result& result, double value, DType io_dtype) {
+    for (const float x : result.out) {
+        if (!(std::abs(x - value) <= tolerance(value, io_dtype))) {
+            CHECK_THAT(x, WithinAbs(value, tolerance(value, io_dtype)));
+            return;
+        }
+    }
+    SUCCEED();
+}
+
+// One head and a block size: the rows of one sequence can be set by token.
+CaseSpec one_head(std::int32_t head_dim, std::int32_t block_size, std::int32_t seq_len,
+                  DType dtype = DType::fp32) {
+    return {.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = head_dim},
+            .block_size = block_size,
+            .seq_lens = {seq_len},
+            .dtype = dtype,
+            .io_dtype = dtype};
+}
+
+void set_token(PagedCase& test, std::int32_t token, float k, float v) {
+    const std::int32_t block_size = test.spec().block_size;
+    const BlockId block = test.tables().block_tables[static_cast<std::size_t>(token / block_size)];
+    test.set_row(true, block, token % block_size, 0, k);
+    test.set_row(false, block, token % block_size, 0, v);
+}
+
+// Query 0 and K 0: attention is uniform, the output the mean of V.
+template <class Value>
+void set_uniform(PagedCase& test, Value value) {
+    test.set_q(0.0f);
+    for (std::int32_t t = 0; t < test.tables().seq_lens[0]; ++t) {
+        set_token(test, t, 0.0f, value(t));
+    }
+}
+
+// The paths without those that give the same bits as one before them: for large reads.
+std::vector<ReadPath> one_of_each(std::vector<ReadPath> all) {
+    std::set<std::string> seen;
+    std::erase_if(all, [&](const ReadPath& path) {
+        return !path.same_bits.empty() && !seen.insert(path.same_bits).second;
+    });
+    return all;
+}
+
+const std::vector<DType> kDTypes = {DType::fp32, DType::fp16, DType::bf16};
+
+}  // namespace
+
+TEST_CASE("OPEN-01: NaN in slots and blocks that no sequence owns reaches no output",
+          "[reliability]") {
+    const DType dtype = GENERATE(from_range(kDTypes));
+    const std::int32_t head_dim = GENERATE(64, 96, 128);
+    const std::int32_t block_size = GENERATE(1, 7, 16, 64);
+    const std::int32_t seq_len = GENERATE(1, 15, 16, 17, 31, 32, 33, 65);
+    PagedCase test(one_head(head_dim, block_size, seq_len, dtype));
+    set_uniform(test, [](std::int32_t t) { return static_cast<float>(t); });
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, test.describe());
+        if (const auto result = read(path, test)) {
+            check_all(*result, (seq_len - 1) / 2.0, dtype);
+            CHECK_THAT(result->lse[0], WithinAbs(std::log(seq_len), 1e-5));
+        }
+    }
+}
+
+TEST_CASE("OPEN-02: a sequence without tokens gives 0 and lse -inf, beside others or alone",
+          "[reliability]") {
+    const DType dtype = GENERATE(from_range(kDTypes));
+    const std::vector<std::int32_t> seq_lens =
+        GENERATE(std::vector{0}, std::vector{0, 3, 0}, std::vector{40, 0}, std::vector{0, 0, 0});
+    PagedCase test({.shape = {.num_q_heads = 4, .num_kv_heads = 2, .head_dim = 64},
+                    .block_size = 16,
+                    .seq_lens = seq_lens,
+                    .dtype = dtype,
+                    .io_dtype = dtype});
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, test.describe());
+        const auto result = read(path, test);
+        for (std::size_t i = 0; result && i < result->out.size(); ++i) {
+            const bool empty = seq_lens[i / (4 * 64)] == 0;
+            REQUIRE(std::isfinite(result->out[i]));
+            REQUIRE((result->out[i] == 0.0f || !empty));
+            REQUIRE((result->lse[i / 64] == -INFINITY) == empty);
+        }
+    }
+}
+
+TEST_CASE("OPEN-03: scores beyond the range of fp16 give the right token and lse",
+          "[reliability]") {
+    const DType dtype = GENERATE(from_range(kDTypes));
+    const std::int32_t head_dim = GENERATE(16, 64, 128);
+    const std::int32_t block_size = GENERATE(1, 2, 16);
+    const bool flipped = GENERATE(false, true);  // the largest score last
+    PagedCase test(one_head(head_dim, block_size, 3, dtype));
+    test.set_q(200.0f);
+    const float keys[] = {100.0f, 99.0f, -100.0f};
+    for (std::int32_t t = 0; t < 3; ++t) {
+        set_token(test, flipped ? 2 - t : t, keys[t], static_cast<float>(t + 1));
+    }
+    const double largest = 20000.0 * std::sqrt(head_dim);
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, test.describe());
+        if (const auto result = read(path, test)) {
+            check_all(*result, 1.0, dtype);
+            CHECK_THAT(result->lse[0], WithinAbs(largest, 0.02 * largest / 80000.0));
+        }
+    }
+}
+
+TEST_CASE("OPEN-03: equal values come out equal when equal scores are as large", "[reliability]") {
+    const DType dtype = GENERATE(from_range(kDTypes));
+    const std::int32_t seq_len = GENERATE(2, 33, 300);
+    PagedCase test(one_head(64, 16, seq_len, dtype));
+    test.set_q(200.0f);
+    for (std::int32_t t = 0; t < seq_len; ++t) {
+        set_token(test, t, 100.0f, 1.5f);
+    }
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, test.describe());
+        if (const auto result = read(path, test)) {
+            check_all(*result, 1.5, dtype);
+        }
+    }
+}
+
+TEST_CASE("OPEN-03: no sum is kept in a 16-bit type", "[reliability]") {
+    const DType dtype = GENERATE(from_range(kDTypes));
+    PagedCase test(one_head(64, 16, 4096, dtype));
+    set_uniform(test, [](std::int32_t t) { return t < 2048 ? 1.0f : 0.0f; });
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, test.describe());
+        if (const auto result = read(path, test)) {
+            check_all(*result, 0.5, dtype);
+            CHECK_THAT(result->lse[0], WithinAbs(8.317766, 1e-5));
+        }
+    }
+}
+
+TEST_CASE("OPEN-05: query head h reads KV head h / group_size", "[reliability]") {
+    const auto [num_q_heads, num_kv_heads] = GENERATE(
+        std::pair{28, 4}, std::pair{48, 2}, std::pair{12, 12}, std::pair{8, 1}, std::pair{33, 3},
+        std::pair{16, 1}, std::pair{17, 1}, std::pair{64, 8}, std::pair{40, 5});
+    const std::int32_t head_dim = GENERATE(8, 64, 128);
+    const DType dtype = GENERATE(from_range(kDTypes));
+    PagedCase test(
+        {.shape = {.num_q_heads = num_q_heads, .num_kv_heads = num_kv_heads, .head_dim = head_dim},
+         .block_size = 16,
+         .seq_lens = {1},
+         .dtype = dtype,
+         .io_dtype = dtype});
+    for (int head = 0; head < num_kv_heads; ++head) {
+        test.set_row(false, test.tables().block_tables[0], 0, head, static_cast<float>(head));
+    }
+    const int group_size = num_q_heads / num_kv_heads;
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, test.describe());
+        const auto result = read(path, test);
+        for (std::size_t i = 0; result && i < result->out.size(); ++i) {
+            const int head = static_cast<int>(i) / head_dim;
+            REQUIRE(result->out[i] == static_cast<float>(head / group_size));
+        }
+    }
+}
+
+TEST_CASE("OPEN-05: head counts that do not divide are refused by both counts", "[reliability]") {
+    const auto [num_q_heads, num_kv_heads] =
+        GENERATE(std::pair{33, 2}, std::pair{3, 2}, std::pair{1, 2}, std::pair{0, 2});
+    PagedCase test({.shape = {.num_q_heads = 8, .num_kv_heads = 2, .head_dim = 64},
+                    .block_size = 16,
+                    .seq_lens = {5}});
+    PagedAttentionParams params = test.params();
+    params.num_q_heads = num_q_heads;
+    const std::string reason =
+        num_q_heads == 0
+            ? "num_q_heads is 0; it must be at least 1"
+            : nanoserve::join_text("num_q_heads is ", num_q_heads,
+                                   ", which is no multiple of num_kv_heads ", num_kv_heads);
+    const auto poison = test.out();
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path);
+        CHECK_THROWS_MATCHES(path.read(params), std::invalid_argument, Message(reason));
+        CHECK(test.out() == poison);
+    }
+    params = test.params();
+    params.kv.layout.num_kv_heads = 0;
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path);
+        CHECK_THROWS_MATCHES(path.read(params), std::invalid_argument,
+                             Message("num_kv_heads is 0; it must be at least 1"));
+    }
+}
+
+TEST_CASE("OPEN-06: every head_dim is read whole, with a default scale of its own",
+          "[reliability]") {
+    const std::int32_t head_dim = GENERATE(range(1, 260));
+    PagedCase test(one_head(head_dim, 2, 2));
+    test.set_q(1.0f);
+    set_token(test, 0, 0.125f, 1.0f);
+    set_token(test, 1, 0.0f, 0.0f);
+    const double weight = 1.0 / (1.0 + std::exp(-0.125 * std::sqrt(head_dim)));
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, test.describe());
+        if (const auto result = read(path, test)) {
+            check_all(*result, weight, DType::fp32);
+        }
+    }
+}
+
+TEST_CASE("OPEN-06: the default scale in 16 bits, and a scale of 0 is 0", "[reliability]") {
+    const DType dtype = GENERATE(DType::fp16, DType::bf16);
+    const std::int32_t head_dim = GENERATE(64, 80, 96, 112, 128, 192);
+    PagedCase test(one_head(head_dim, 16, 2, dtype));
+    test.set_q(1.0f);
+    set_token(test, 0, 0.125f, 1.0f);
+    set_token(test, 1, 0.0f, 0.0f);
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, test.describe());
+        if (const auto result = read(path, test)) {
+            check_all(*result, 1.0 / (1.0 + std::exp(-0.125 * std::sqrt(head_dim))), dtype);
+            PagedAttentionParams params = test.params();
+            params.sm_scale = 0.0f;
+            check_all(*read(path, test, params), 0.5, dtype);
+        }
+    }
+}
+
+TEST_CASE("OPEN-06: a scale that is not finite is refused", "[reliability]") {
+    const float sm_scale = GENERATE(INFINITY, -INFINITY, NAN);
+    PagedCase test(one_head(64, 16, 2));
+    PagedAttentionParams params = test.params();
+    params.sm_scale = sm_scale;
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, sm_scale);
+        CHECK_THROWS_AS(path.read(params), std::invalid_argument);
+        CHECK(std::isnan(test.out_floats()[0]));
+    }
+}
+
+namespace {
+
+// Eight blocks of 16 tokens, 20 tokens in blocks 3 and 5 whose values are 1; block 0 holds 777.
+PagedCase eight_blocks(DType dtype, std::vector<BlockId> table) {
+    PagedCase test(one_head(64, 16, 5 * 16, dtype));
+    REQUIRE(test.params().kv.layout.num_blocks == 8);
+    test.set_q(0.0f);
+    for (const BlockId block : {0, 3, 5}) {
+        for (int slot = 0; slot < 16; ++slot) {
+            test.set_row(true, block, slot, 0, 0.0f);
+            test.set_row(false, block, slot, 0,
+                         block == 0 ? 777.0f : 1.0f + static_cast<float>(block - 3));
+        }
+    }
+    test.tables().max_blocks_per_seq = std::ssize(table);
+    test.tables().block_tables = std::move(table);
+    test.tables().seq_lens = {20};
+    return test;
+}
+
+}  // namespace
+
+TEST_CASE("OPEN-08: a used entry outside the pool is named, or is an absent block to a kernel",
+          "[reliability]") {
+    const DType dtype = GENERATE(from_range(kDTypes));
+    const BlockId bad = GENERATE(-1, 8, 9, std::numeric_limits<BlockId>::max(),
+                                 std::numeric_limits<BlockId>::min());
+    PagedCase test = eight_blocks(dtype, {3, bad});
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, bad, test.describe());
+        if (path.reason_to_refuse(test.params())) {
+            continue;  // looked at elsewhere: the sizes alone decide
+        }
+        const PagedAttentionParams params = test.params();
+        try {
+            const std::uint32_t status = path.read(params);
+            CHECK(status == nanoserve::kAbsentBlock);
+            for (const float x : test.out_floats()) {
+                REQUIRE(x == 1.0f);  // the 16 tokens of block 3
+            }
+            CHECK_THAT(test.lse()[0], WithinAbs(std::log(16.0), 1e-5));
+        } catch (const std::invalid_argument& error) {
+            CHECK(error.what() ==
+                  nanoserve::join_text("block_tables[0, 1] is ", bad, "; the pool has 8 blocks"));
+            CHECK(std::isnan(test.out_floats()[0]));
+        }
+    }
+}
+
+TEST_CASE("OPEN-08: entries behind the used ones are never followed", "[reliability]") {
+    const DType dtype = GENERATE(from_range(kDTypes));
+    const std::vector<BlockId> table =
+        GENERATE(std::vector{3, 5}, std::vector{3, 5, -1, -1}, std::vector{3, 5, 99999},
+                 std::vector{3, 5, std::numeric_limits<BlockId>::min(),
+                             std::numeric_limits<BlockId>::max()});
+    PagedCase test = eight_blocks(dtype, table);
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, table);
+        if (const auto result = read(path, test)) {
+            CHECK(result->status == 0);
+            check_all(*result, (16.0 * 1.0 + 4.0 * 3.0) / 20.0, dtype);
+        }
+    }
+}
+
+TEST_CASE("OPEN-09: the order and padding of pools and queries do not change a bit",
+          "[reliability]") {
+    const DType dtype = GENERATE(from_range(kDTypes));
+    const std::int32_t head_dim = GENERATE(40, 64, 128);
+    const std::int32_t block_size = head_dim == 40 ? 3 : 16;
+    const CaseSpec dense = {.shape = {.num_q_heads = 6, .num_kv_heads = 2, .head_dim = head_dim},
+                            .block_size = block_size,
+                            .seq_lens = {0, 7, 33},
+                            .dtype = dtype,
+                            .io_dtype = dtype};
+    PagedCase first(dense);
+    for (const ReadPath& path : paths()) {
+        const auto expected = read(path, first);
+        for (const PoolOrder order : {PoolOrder::nhd, PoolOrder::hnd, PoolOrder::interleaved}) {
+            for (const auto& [row_padding, q_padding] :
+                 {std::pair{0, 0}, std::pair{3, 13}, std::pair{8, 8}}) {
+                CaseSpec spec = dense;
+                spec.order = order;
+                spec.row_padding = row_padding;
+                spec.q_padding = q_padding;
+                PagedCase test(spec);
+                const auto result = read(path, test);
+                CAPTURE(path, test.describe());
+                // The front door may take another kernel for another padding.
+                if (result && expected && path.name != "paged_attention") {
+                    REQUIRE(result->same_bits(*expected));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("OPEN-09: scattered ids give what ids in order give, for every block size",
+          "[reliability]") {
+    const DType dtype = GENERATE(DType::fp32, DType::fp16);
+    const std::int32_t block_size = GENERATE(1, 3, 7, 16, 24, 256);
+    const std::int32_t seq_len = 2 * block_size + 1;
+    // 8 blocks: 5 used and 3 that nobody owns.
+    PagedCase test(one_head(64, block_size, 5 * block_size, dtype));
+    test.tables() = {.block_tables = {7, 0, 5}, .seq_lens = {seq_len}, .max_blocks_per_seq = 3};
+    set_uniform(test, [](std::int32_t t) { return static_cast<float>(t); });
+    PagedCase in_order(one_head(64, block_size, 5 * block_size, dtype));
+    in_order.tables() = {.block_tables = {0, 1, 2}, .seq_lens = {seq_len}, .max_blocks_per_seq = 3};
+    set_uniform(in_order, [](std::int32_t t) { return static_cast<float>(t); });
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, test.describe());
+        if (const auto result = read(path, test)) {
+            check_all(*result, block_size, dtype);
+            CHECK(result->same_bits(*read(path, in_order)));
+        }
+    }
+}
+
+TEST_CASE("OPEN-14: the same read has the same bits every time, alone or beside others",
+          "[reliability]") {
+    const DType dtype = GENERATE(DType::fp32, DType::fp16);
+    PagedCase test({.shape = {.num_q_heads = 8, .num_kv_heads = 2, .head_dim = 128},
+                    .block_size = 16,
+                    .seq_lens = {2000, 1, 100, 0, 17, 333, 64, 300},
+                    .dtype = dtype,
+                    .io_dtype = dtype});
+    for (const ReadPath& path : one_of_each(paths())) {
+        CAPTURE(path, test.describe());
+        const auto first = read(path, test);
+        if (!first) {
+            continue;
+        }
+        PagedAttentionParams alone = test.params();
+        alone.num_seqs = 1;
+        const auto first_alone = read(path, test, alone);
+        for (int i = 0; i < 3; ++i) {
+            REQUIRE(read(path, test)->same_bits(*first));
+            REQUIRE(read(path, test, alone)->out[0] == first_alone->out[0]);
+        }
+        // A kernel may cut a batch up otherwise than a lone sequence: then rounding differs.
+        const double bound = 2.0 * path.bounds(alone).out;
+        for (std::size_t i = 0; i < std::size_t{8 * 128}; ++i) {
+            REQUIRE_THAT(first_alone->out[i], WithinAbs(first->out[i], bound));
+        }
+    }
+}
+
+TEST_CASE("OPEN-15: a batch larger than a grid's second dimension is read to its last row",
+          "[reliability]") {
+    const auto [num_seqs, head_dim, dtype] = GENERATE(table<std::int32_t, std::int32_t, DType>(
+        {{65536, 8, DType::fp32}, {65537, 64, DType::bf16}}));
+    PagedCase test(one_head(head_dim, 16, 1, dtype));
+    set_token(test, 0, 1.0f, 1.5f);
+    const BlockId block = test.tables().block_tables[0];
+    const auto count = static_cast<std::size_t>(num_seqs);
+    test.tables() = {.block_tables = std::vector<BlockId>(count, block),
+                     .seq_lens = std::vector<std::int32_t>(count, 1),
+                     .max_blocks_per_seq = 1};
+    const std::vector<std::uint32_t> q(count * static_cast<std::size_t>(head_dim), 0);
+    for (const ReadPath& path : one_of_each(paths())) {
+        CAPTURE(path, num_seqs);
+        PagedAttentionParams params = test.params();
+        params.q = q.data();
+        if (const auto result = read(path, test, params)) {
+            check_all(*result, 1.5, dtype);
+        }
+    }
+}
+
+TEST_CASE("OPEN-15: a history longer than shared memory has scores for is read to its end",
+          "[reliability]") {
+    const DType dtype = GENERATE(DType::fp32, DType::bf16);
+    constexpr std::int32_t seq_len = 60000;  // 240000 bytes of scores
+    PagedCase test(one_head(64, 16, seq_len, dtype));
+    set_uniform(test, [](std::int32_t t) { return t < 30000 ? 1.5f : 0.5f; });
+    const double mean = 0.5 + 30000.0 / seq_len;
+    for (const ReadPath& path : one_of_each(paths())) {
+        CAPTURE(path, test.describe());
+        if (const auto result = read(path, test)) {
+            // Tens of thousands of chunks round the sums: their share of the bound.
+            const double bound = path.bounds(test.params()).out;
+            for (const float x : result->out) {
+                REQUIRE_THAT(x, WithinAbs(mean, bound));
+            }
+        }
+    }
+}
