@@ -9,6 +9,7 @@
 #include <kernels/decode/rounding_bounds.hpp>
 #include <kernels/device.hpp>
 #include <kernels/dispatch.hpp>
+#include <kernels/general_attention.hpp>
 #include <kernels/paged_attention.hpp>
 #include <kernels/paged_decode.hpp>
 
