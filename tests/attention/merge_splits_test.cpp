@@ -17,7 +17,7 @@
 using Catch::Matchers::WithinRel;
 using nanoserve::MergeSplitsParams;
 
-TEST_CASE("merge_splits ignores empty pieces even when they hold NaN", "[attention]") {
+TEST_CASE("OPEN-13: merge_splits ignores empty pieces even when they hold NaN", "[attention]") {
     const std::array<float, 2> out_partial = {2.0f, NAN};
     const std::array<float, 2> lse_partial = {std::log(4.0f), -INFINITY};
     float out = NAN;
@@ -33,7 +33,8 @@ TEST_CASE("merge_splits ignores empty pieces even when they hold NaN", "[attenti
     CHECK_THAT(lse, WithinRel(1.386294f, 1e-6f));
 }
 
-TEST_CASE("merging pieces without tokens, or no pieces, gives 0 and lse -inf", "[attention]") {
+TEST_CASE("OPEN-13: merging pieces without tokens, or no pieces, gives 0 and lse -inf",
+          "[attention]") {
     const std::array<float, 2> nan = {NAN, NAN};
     const std::array<float, 2> empty = {-INFINITY, -INFINITY};
     for (const std::int64_t num_splits : {2, 0}) {
@@ -51,7 +52,7 @@ TEST_CASE("merging pieces without tokens, or no pieces, gives 0 and lse -inf", "
     }
 }
 
-TEST_CASE("pieces are weighed by the natural exponent of their lse", "[attention]") {
+TEST_CASE("OPEN-13: pieces are weighed by the natural exponent of their lse", "[attention]") {
     // Three tokens of mean 1 and one of value 9, each piece attended to by the library's own read.
     std::array<float, 2> out_partial{};
     std::array<float, 2> lse_partial{};
@@ -85,7 +86,7 @@ TEST_CASE("pieces are weighed by the natural exponent of their lse", "[attention
 }
 
 // ln 2 is lost in the rounding of an lse around 80000, so weights taken from it would not sum to 1.
-TEST_CASE("equal pieces merge to themselves, however large their lse is", "[attention]") {
+TEST_CASE("OPEN-13: equal pieces merge to themselves, however large their lse is", "[attention]") {
     const float lse = GENERATE(0.0f, 80000.0f, -80000.0f, 3e38f, -3e38f);
     const int num_splits = GENERATE(1, 2, 3, 7);
     const std::vector<float> out_partial(static_cast<std::size_t>(num_splits), 0.3f);

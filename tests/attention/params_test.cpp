@@ -34,7 +34,7 @@ void refused(const std::function<void(PagedCase&, PagedAttentionParams&)>& spoil
 
 }  // namespace
 
-TEST_CASE("a used table entry outside the pool is refused by its place", "[attention]") {
+TEST_CASE("OPEN-08: a used table entry outside the pool is refused by its place", "[attention]") {
     refused([](PagedCase& test, auto&) { test.tables().block_tables[1] = -1; },
             "block_tables[0, 1] is -1; the pool has 5 blocks");
     refused([](PagedCase& test, auto&) { test.tables().block_tables[1] = 5; },

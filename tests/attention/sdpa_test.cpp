@@ -21,7 +21,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 }  // namespace
 
 TEST_CASE(
-    "sdpa hides masked tokens, also when they hold NaN, and a row that sees nothing is 0 with lse "
+    "OPEN-02: sdpa hides masked tokens, also when they hold NaN, and a row that sees nothing is 0 "
+    "with lse "
     "-inf",
     "[attention]") {
     for (const float hidden : {100.0f, kNaN}) {

@@ -38,14 +38,15 @@ void check_claims_nothing(const ReadComparison& comparison) {
     CHECK(comparison.verdict() == Verdict::none);
 }
 
-TEST_CASE("speedup is baseline over candidate: 80 against 20 ns is 4.00", "[bench][pure]") {
+TEST_CASE("OPEN-17: speedup is baseline over candidate: 80 against 20 ns is 4.00",
+          "[bench][pure]") {
     const ReadComparison comparison = compare_costs(80, 20);
     CHECK(comparison.speedup() == 4.0);
     CHECK(comparison.verdict() == Verdict::faster);
     CHECK(describe(comparison) == "speedup 4.00, faster (95 % interval 4.00 to 4.00)");
 }
 
-TEST_CASE("a candidate that takes longer is called slower: 20 against 80 ns is 0.25",
+TEST_CASE("OPEN-17: a candidate that takes longer is called slower: 20 against 80 ns is 0.25",
           "[bench][pure]") {
     const ReadComparison comparison = compare_costs(20, 80);
     CHECK(comparison.speedup() == 0.25);
@@ -196,7 +197,7 @@ TEST_CASE("a bad interval drops its pair, not the other half's sample", "[bench]
     CHECK(comparison.verdict() == Verdict::none);  // three pairs are left
 }
 
-TEST_CASE("a clock that does not advance for one of the reads leaves nothing to claim",
+TEST_CASE("OPEN-16: a clock that does not advance for one of the reads leaves nothing to claim",
           "[bench][pure]") {
     struct Costs {
         double baseline_ns, candidate_ns;
@@ -209,7 +210,8 @@ TEST_CASE("a clock that does not advance for one of the reads leaves nothing to 
           "no speedup: the clock is too coarse, take more calls per sample");
 }
 
-TEST_CASE("one zero among good samples is enough to call the clock coarse", "[bench][pure]") {
+TEST_CASE("OPEN-16: one zero among good samples is enough to call the clock coarse",
+          "[bench][pure]") {
     Samples baseline(20, 16e6);
     baseline[7] = 0;
     check_claims_nothing(ReadComparison(baseline, Samples(20, 32e6), 1));

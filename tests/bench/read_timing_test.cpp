@@ -102,7 +102,7 @@ TEST_CASE("a zero interval stays a sample and takes the best away", "[bench][pur
     CHECK(timing.high_ns() == 20);
 }
 
-TEST_CASE("a clock that never advances yields no statistics", "[bench][pure]") {
+TEST_CASE("OPEN-16: a clock that never advances yields no statistics", "[bench][pure]") {
     const ReadTiming timing(Samples(50, 0.0));
     CHECK(timing.clock_too_coarse());
     check_has_no_statistics(timing);

@@ -45,14 +45,15 @@ double error_probability(std::size_t n, std::size_t k) {
     return std::ldexp(2 * static_cast<double>(num_ways), -static_cast<int>(n));
 }
 
-TEST_CASE("mean and median of an even count", "[bench][pure]") {
+TEST_CASE("OPEN-17: mean and median of an even count", "[bench][pure]") {
     CHECK(mean(Values{70, 10, 40, 20}) == 35);
     CHECK(median(Values{70, 10, 40, 20}) == 30);
     CHECK(mean(Values{1, 2, 3, 100}) == 26.5);
     CHECK(median(Values{1, 2, 3, 100}) == 2.5);
 }
 
-TEST_CASE("median of an odd count is the middle value of the sorted list", "[bench][pure]") {
+TEST_CASE("OPEN-17: median of an odd count is the middle value of the sorted list",
+          "[bench][pure]") {
     CHECK(median(Values{9, 1, 5}) == 5);
     CHECK(median(Values{7}) == 7);
 }

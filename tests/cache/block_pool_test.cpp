@@ -36,7 +36,8 @@ TEST_CASE("a block returns to the pool with its last holder", "[cache]") {
     CHECK(pool.ref_count(id) == 0);
 }
 
-TEST_CASE("releasing a block twice is an error and puts nothing on the free list", "[cache]") {
+TEST_CASE("OPEN-11: releasing a block twice is an error and puts nothing on the free list",
+          "[cache]") {
     BlockPool pool(2);
     const BlockId id = pool.allocate().value();
     pool.release(id);

@@ -45,13 +45,13 @@ TEST_CASE("a worked example of the three orders", "[cache]") {
     CHECK_FALSE(nanoserve::hnd_layout(kShape).is_dense_nhd());
 }
 
-TEST_CASE("the offset of a far block does not wrap at 32 bits", "[cache]") {
+TEST_CASE("OPEN-07: the offset of a far block does not wrap at 32 bits", "[cache]") {
     const auto layout = nanoserve::nhd_layout(
         {.num_blocks = 70001, .block_size = 32, .num_kv_heads = 8, .head_dim = 128});
     CHECK(layout.offset(70000, 0, 0) == 2293760000);
 }
 
-TEST_CASE("blocks_needed rounds up", "[cache]") {
+TEST_CASE("OPEN-12: blocks_needed rounds up", "[cache]") {
     const auto blocks = [](std::int64_t num_tokens) {
         return nanoserve::blocks_needed(num_tokens, 4);
     };
@@ -77,7 +77,7 @@ TEST_CASE("a layout that can't be is refused by name and value", "[cache]") {
         Catch::Matchers::Message("token_stride is 3; a row has head_dim 4 elements"));
 }
 
-TEST_CASE("strides that let rows or blocks overlap are refused", "[cache]") {
+TEST_CASE("OPEN-09: strides that let rows or blocks overlap are refused", "[cache]") {
     const auto refused = [](void (*spoil)(KVLayout&), const char* message) {
         KVLayout layout = nanoserve::nhd_layout(kShape);
         spoil(layout);
@@ -108,7 +108,7 @@ TEST_CASE("strides that let rows or blocks overlap are refused", "[cache]") {
     CHECK_NOTHROW(nanoserve::validate(padded));
 }
 
-TEST_CASE("sizes whose strides would wrap are refused", "[cache]") {
+TEST_CASE("OPEN-07: sizes whose strides would wrap are refused", "[cache]") {
     constexpr std::int32_t kHuge = 2147483647;
     CHECK_THROWS_AS(
         nanoserve::nhd_layout(

@@ -57,7 +57,7 @@ TEST_CASE("prefill and append put tokens where a read finds them", "[cache]") {
     CHECK(mean_read(cache, seq) == 2.5f);
 }
 
-TEST_CASE("a new block is taken at the block boundary and not before", "[cache]") {
+TEST_CASE("OPEN-12: a new block is taken at the block boundary and not before", "[cache]") {
     PagedKVCache cache = tiny_cache(1, 4);
     const SeqId seq = cache.add_sequence();
     REQUIRE(write(cache, seq, {1, 1, 1}));
@@ -67,7 +67,8 @@ TEST_CASE("a new block is taken at the block boundary and not before", "[cache]"
     CHECK_FALSE(cache.can_append(seq, 0, 1));
 }
 
-TEST_CASE("a write that runs out of blocks changes nothing and says what it needed", "[cache]") {
+TEST_CASE("OPEN-10: a write that runs out of blocks changes nothing and says what it needed",
+          "[cache]") {
     PagedKVCache cache = tiny_cache(4, 4);
     const SeqId a = cache.add_sequence();
     const SeqId b = cache.add_sequence();
@@ -91,7 +92,7 @@ TEST_CASE("a write that runs out of blocks changes nothing and says what it need
     CHECK(mean_read(cache, a) == 4.0f);
 }
 
-TEST_CASE("forks share their history until one of them writes into it", "[cache]") {
+TEST_CASE("OPEN-11: forks share their history until one of them writes into it", "[cache]") {
     PagedKVCache cache = tiny_cache(4, 4);
     const SeqId a = cache.add_sequence();
     REQUIRE(write(cache, a, {0, 1, 2, 3, 4}));
@@ -110,7 +111,7 @@ TEST_CASE("forks share their history until one of them writes into it", "[cache]
     CHECK(cache.pool().num_used() == 2);
 }
 
-TEST_CASE("copy-on-write that finds no block leaves both forks as they were", "[cache]") {
+TEST_CASE("OPEN-10: copy-on-write that finds no block leaves both forks as they were", "[cache]") {
     PagedKVCache cache = tiny_cache(1, 4);
     const SeqId a = cache.add_sequence();
     REQUIRE(write(cache, a, {2, 4}));
@@ -125,7 +126,7 @@ TEST_CASE("copy-on-write that finds no block leaves both forks as they were", "[
     CHECK(mean_read(cache, b) == 5.0f);
 }
 
-TEST_CASE("freeing a sequence twice is an error and its id stays dead", "[cache]") {
+TEST_CASE("OPEN-11: freeing a sequence twice is an error and its id stays dead", "[cache]") {
     PagedKVCache cache = tiny_cache(2, 4);
     const SeqId a = cache.add_sequence();
     REQUIRE(write(cache, a, {1}));
@@ -139,7 +140,7 @@ TEST_CASE("freeing a sequence twice is an error and its id stays dead", "[cache]
     CHECK_THROWS_AS(cache.fork(a), std::invalid_argument);
 }
 
-TEST_CASE("what a freed sequence left behind is not seen by the next owner", "[cache]") {
+TEST_CASE("OPEN-11: what a freed sequence left behind is not seen by the next owner", "[cache]") {
     PagedKVCache cache = tiny_cache(1, 16);
     const SeqId a = cache.add_sequence();
     REQUIRE(write(cache, a, std::vector<float>(16, 1000.0f)));
@@ -147,6 +148,20 @@ TEST_CASE("what a freed sequence left behind is not seen by the next owner", "[c
     const SeqId b = cache.add_sequence();
     REQUIRE(write(cache, b, {1}));
     CHECK(mean_read(cache, b) == 1.0f);
+}
+
+TEST_CASE("OPEN-11: a thousand rounds of prefill and free lose no block", "[cache]") {
+    PagedKVCache cache = tiny_cache(12, 4);
+    for (int round = 0; round < 1000; ++round) {
+        const SeqId a = cache.add_sequence();
+        REQUIRE(
+            write(cache, a, std::vector<float>(static_cast<std::size_t>(1 + round % 40), 1.0f)));
+        const SeqId b = cache.fork(a);
+        REQUIRE(write(cache, b, {1}));
+        cache.free(round % 2 == 0 ? a : b);
+        cache.free(round % 2 == 0 ? b : a);
+        REQUIRE(cache.pool().num_free() == 12);
+    }
 }
 
 TEST_CASE("layers share the block table and keep their own lengths and contents", "[cache]") {
@@ -178,7 +193,8 @@ TEST_CASE("copy-on-write copies the block of every layer", "[cache]") {
     CHECK(mean_read(cache, a, 1) == 15.0f);
 }
 
-TEST_CASE("a prefill of no tokens succeeds, takes no block and reads as empty", "[cache]") {
+TEST_CASE("OPEN-12: a prefill of no tokens succeeds, takes no block and reads as empty",
+          "[cache]") {
     PagedKVCache cache = tiny_cache(1, 4);
     const SeqId seq = cache.add_sequence();
     CHECK(cache.prefill(seq, 0, {}));
@@ -187,7 +203,7 @@ TEST_CASE("a prefill of no tokens succeeds, takes no block and reads as empty", 
     CHECK(mean_read(cache, seq) == 0.0f);
 }
 
-TEST_CASE("bad arguments of a write are named and change nothing", "[cache]") {
+TEST_CASE("OPEN-12: bad arguments of a write are named and change nothing", "[cache]") {
     PagedKVCache cache = tiny_cache(2, 4);
     const SeqId seq = cache.add_sequence();
     const float x = 0.0f;
@@ -207,7 +223,8 @@ TEST_CASE("bad arguments of a write are named and change nothing", "[cache]") {
     CHECK(cache.seq_len(seq) == 0);
 }
 
-TEST_CASE("a pool too large for any machine is refused with its size, not wrapped", "[cache]") {
+TEST_CASE("OPEN-07: a pool too large for any machine is refused with its size, not wrapped",
+          "[cache]") {
     const auto layout =
         nanoserve::nhd_layout({.num_blocks = std::numeric_limits<std::int32_t>::max(),
                                .block_size = 1 << 20,
@@ -218,7 +235,7 @@ TEST_CASE("a pool too large for any machine is refused with its size, not wrappe
                          Message("num_layers is 0; it must be at least 1"));
 }
 
-TEST_CASE("a moved-from cache holds nothing and can be destroyed", "[cache]") {
+TEST_CASE("OPEN-11: a moved-from cache holds nothing and can be destroyed", "[cache]") {
     PagedKVCache cache = tiny_cache(2, 4);
     const SeqId seq = cache.add_sequence();
     REQUIRE(write(cache, seq, {3}));

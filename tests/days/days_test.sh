@@ -86,7 +86,7 @@ test_day_20_reads_pools_of_fp8() {
     says day-20-readbench.csv 'fp8_e4m3,1,warm'
 }
 
-test_day_20_without_gnuplot_keeps_the_csv() {
+test_open_23_day_20_without_gnuplot_keeps_the_csv() {
     mkdir bin
     ln -s "$(command -v sh)" bin/sh
     expect status "$(PATH_OF_DAY=$scratch/bin status_of short_sweep)" 4

@@ -15,7 +15,8 @@ TEST_CASE("the device describes itself", "[kernels]") {
                ContainsSubstring("sm_") && ContainsSubstring(" SMs, "));
 }
 
-TEST_CASE("a failing CUDA call throws with its text and leaves no error behind", "[kernels]") {
+TEST_CASE("OPEN-22: a failing CUDA call throws with its text and leaves no error behind",
+          "[kernels]") {
     nanoserve::testing::needs_gpu();
     try {
         NANOSERVE_CUDA_TRY(cudaSetDevice(4711));

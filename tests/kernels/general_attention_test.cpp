@@ -429,7 +429,8 @@ TEST_CASE("a captured general_attention reads the lengths of each replay", "[ker
     NANOSERVE_CUDA_TRY(cudaGraphDestroy(graph));
 }
 
-TEST_CASE("general_attention takes more sequences than a grid has rows", "[kernels][heavy]") {
+TEST_CASE("OPEN-15: general_attention takes more sequences than a grid has rows",
+          "[kernels][heavy]") {
     needs_gpu();
     // One token each, in one of four blocks: its weight is exactly 1, so out is its V row.
     constexpr std::int32_t kNumSeqs = 65536 + 3;
@@ -467,7 +468,7 @@ TEST_CASE("general_attention takes more sequences than a grid has rows", "[kerne
     CHECK(num_wrong == 0);
 }
 
-TEST_CASE("general_attention finds a block more than 2^31 elements into the pool",
+TEST_CASE("OPEN-07: general_attention finds a block more than 2^31 elements into the pool",
           "[kernels][heavy]") {
     needs_gpu();
     // K and V interleaved, 4.6 GB of bf16, all NaN but one block: a wrapped offset can't find it.

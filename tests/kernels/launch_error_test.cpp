@@ -81,7 +81,7 @@ const Launcher kLaunchers[] = {
 
 }  // namespace
 
-TEST_CASE("a launch that the device refuses throws, and the next one works", "[kernels]") {
+TEST_CASE("OPEN-21: a launch that the device refuses throws, and the next one works", "[kernels]") {
     needs_gpu();
     const Launcher& launcher = kLaunchers[GENERATE(0, 1, 2, 3, 4)];
     CAPTURE(launcher.name);

@@ -64,7 +64,7 @@ TEST_CASE("text with commas, quotes and line ends survives", "[report][pure]") {
     CHECK(parse_csv(to_csv(std::vector{row})) == std::vector{row});
 }
 
-TEST_CASE("a locale with decimal commas changes nothing", "[report][pure]") {
+TEST_CASE("OPEN-20: a locale with decimal commas changes nothing", "[report][pure]") {
     const std::vector<ReadRow> rows = {full_row()};
     const std::string expected = to_csv(rows);
     const CommaLocale commas;
@@ -74,7 +74,7 @@ TEST_CASE("a locale with decimal commas changes nothing", "[report][pure]") {
     CHECK(records[1].cells.size() == records[0].cells.size());
 }
 
-TEST_CASE("a number that is not finite becomes an empty cell", "[report][pure]") {
+TEST_CASE("OPEN-16: a number that is not finite becomes an empty cell", "[report][pure]") {
     ReadRow row = sample_row("gather", 16, std::numeric_limits<double>::quiet_NaN());
     row.hi_us = std::numeric_limits<double>::infinity();
     const std::vector<ReadRow> rows = parse_csv(to_csv(std::vector{row}));

@@ -35,7 +35,8 @@ constexpr const char* kDrawsSomething =
 
 }  // namespace
 
-TEST_CASE("a missing gnuplot is named, with the package and the script", "[report][pure]") {
+TEST_CASE("OPEN-23: a missing gnuplot is named, with the package and the script",
+          "[report][pure]") {
     const TemporaryFolder folder;
     const ProgramPath nothing(folder.path());
     CHECK_THROWS_MATCHES(
@@ -46,7 +47,7 @@ TEST_CASE("a missing gnuplot is named, with the package and the script", "[repor
     CHECK(folder.names() == Names{"a.png.gp.tmp"});
 }
 
-TEST_CASE("a gnuplot that fails is quoted, and the old picture stays", "[report][pure]") {
+TEST_CASE("OPEN-23: a gnuplot that fails is quoted, and the old picture stays", "[report][pure]") {
     const TemporaryFolder folder;
     install_stub(folder.path() / "bin", "echo 'plot x' >&2; echo 'line 3: out of ink' >&2; exit 1");
     const ProgramPath stub(folder.path() / "bin");
@@ -59,7 +60,7 @@ TEST_CASE("a gnuplot that fails is quoted, and the old picture stays", "[report]
     CHECK(folder.names() == Names{"a.png", "a.png.gp.tmp", "bin"});
 }
 
-TEST_CASE("a gnuplot that says more than a pipe holds does not hang", "[report][pure]") {
+TEST_CASE("OPEN-23: a gnuplot that says more than a pipe holds does not hang", "[report][pure]") {
     const TemporaryFolder folder;
     install_stub(folder.path() / "bin",
                  "i=0; while [ $i -lt 20000 ]; do echo 'complaint' >&2; i=$((i+1)); done; exit 3");
@@ -77,7 +78,7 @@ TEST_CASE("a gnuplot that draws nothing and says all is well is caught", "[repor
     CHECK(folder.names() == Names{"a.png.gp.tmp", "bin"});
 }
 
-TEST_CASE("a gnuplot that is killed is caught", "[report][pure]") {
+TEST_CASE("OPEN-23: a gnuplot that is killed is caught", "[report][pure]") {
     const TemporaryFolder folder;
     install_stub(folder.path() / "bin", "kill -9 $$");
     const ProgramPath stub(folder.path() / "bin");

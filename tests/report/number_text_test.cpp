@@ -11,7 +11,7 @@
 
 using namespace nanoserve::report;
 
-TEST_CASE("exact text reads back as the same number in every locale", "[report][pure]") {
+TEST_CASE("OPEN-20: exact text reads back as the same number in every locale", "[report][pure]") {
     const double value = GENERATE(0.0, -0.1, 1.0 / 3, 4.1, 1234.5, 1e300, 5e-324, 1e-7);
     const nanoserve::report::testing::CommaLocale commas;
     CAPTURE(value, exact_text(value));

@@ -67,7 +67,7 @@ TEST_CASE("a sidecar survives writing and reading", "[report][pure]") {
     CHECK(parse_sidecar(to_json(sidecar)) == sidecar);
 }
 
-TEST_CASE("a locale with decimal commas changes no JSON", "[report][pure]") {
+TEST_CASE("OPEN-20: a locale with decimal commas changes no JSON", "[report][pure]") {
     const std::string expected = to_json(sample_sidecar());
     const CommaLocale commas;
     CHECK(to_json(sample_sidecar()) == expected);
@@ -75,7 +75,7 @@ TEST_CASE("a locale with decimal commas changes no JSON", "[report][pure]") {
     CHECK_THAT(expected, ContainsSubstring("[4100.0,4100.5,1000000000.0]"));
 }
 
-TEST_CASE("numbers that are not finite are null in the file", "[report][pure]") {
+TEST_CASE("OPEN-16: numbers that are not finite are null in the file", "[report][pure]") {
     Sidecar sidecar = sample_sidecar();
     sidecar.fitted[0].second = std::numeric_limits<double>::infinity();
     sidecar.samples[0].samples_ns = {std::numeric_limits<double>::quiet_NaN(), 2};
