@@ -18,7 +18,8 @@ template <class T>
 bool row_is(const T* row, std::uint32_t token, bool is_key, std::int32_t layer, std::int64_t head,
             std::int64_t head_dim) {
     for (std::int64_t d = 0; d < head_dim; ++d) {
-        if (to_float(row[d]) != token_element(token, is_key, layer, head, d)) {
+        const T expected = from_float<T>(token_element(token, is_key, layer, head, d));
+        if (to_float(row[d]) != to_float(expected)) {
             return false;
         }
     }

@@ -52,7 +52,8 @@ class CacheModel {
     std::int64_t next_block_ = 0;
 };
 
-/// Element d of head h of token `token`: a whole number below 251, which every storage type holds.
+/// Element d of head h of token `token`: a whole number below 251, which every storage type holds
+/// but fp8, which rounds it.
 [[nodiscard]] float token_element(std::uint32_t token, bool is_key, std::int32_t layer,
                                   std::int64_t h, std::int64_t d);
 

@@ -11,7 +11,7 @@ WalkSpec random_walk_spec(std::uint32_t seed) {
     };
     const std::int32_t padding = pick(0, 2) == 0 ? pick(1, 5) : 0;
     const std::int32_t head_dim = pick(1, 4);
-    const PoolShape shape = {.dtype = static_cast<DType>(pick(0, 2)),
+    const PoolShape shape = {.dtype = static_cast<DType>(pick(0, 3)),
                              .num_blocks = pick(0, 20),
                              .block_size = pick(1, 5),
                              .num_kv_heads = pick(1, 3),

@@ -5,7 +5,6 @@
 // others before it.
 #include "reliability/read_path.hpp"
 
-#include <nanoserve/attention/attention_oracle.hpp>
 #include <nanoserve/attention/gather_read.hpp>
 #include <nanoserve/attention/paged_attention_reference.hpp>
 #include <nanoserve/attention/rounding_bound.hpp>
@@ -14,8 +13,10 @@
 
 #include <kernels/general/config.hpp>
 #include <kernels/general/twin.hpp>
+#include <kernels/shared_heads/config.hpp>
+#include <kernels/shared_heads/rounding_bounds.hpp>
+#include <kernels/shared_heads/twin.hpp>
 
-#include <algorithm>
 #include <memory>
 #include <stdexcept>
 
@@ -72,15 +73,28 @@ std::optional<std::string> reason_not_to_twin(const PagedAttentionParams& p) {
     return {};
 }
 
-ReadPath twin_path(std::string name, ThreadOrder order) {
-    return {.name = std::move(name),
-            .read =
-                [order](const PagedAttentionParams& p) {
-                    return paged_attention_twin(p, order).status;
-                },
+ReadPath general_twin(ThreadOrder order) {
+    return {.name = "twin of general_attention",
+            .read = [order](const auto& p) { return paged_attention_twin(p, order).status; },
             .reason_to_refuse = reason_not_to_twin,
             .bounds = paged_attention_rounding_bounds,
-            .same_bits = "twin"};
+            .same_bits = "general"};
+}
+
+ReadPath shared_heads_twin_path(ThreadOrder order) {
+    return {.name = "twin of shared_heads_attention",
+            .read = [order](const auto& p) { return shared_heads_twin(p, order).status; },
+            .reason_to_refuse = reason_not_to_share_heads,
+            .bounds = [](const auto& p) { return shared_heads_rounding_bounds(p); },
+            .same_bits = "shared heads"};
+}
+
+ReadPath split_kv_twin_path(ThreadOrder order, std::int32_t num_splits) {
+    return {.name = join_text("twin of split_kv_attention, num_splits ", num_splits),
+            .read = [=](const auto& p) { return split_kv_twin(p, num_splits, order).status; },
+            .reason_to_refuse = reason_not_to_share_heads,
+            .bounds = [=](const auto& p) { return shared_heads_rounding_bounds(p, num_splits); },
+            .same_bits = join_text("split kv ", num_splits)};
 }
 
 }  // namespace
@@ -102,8 +116,12 @@ std::vector<ReadPath> read_paths() {
                 }
             }
         }
-        all.push_back(twin_path("twin of general_attention", ThreadOrder::ascending));
-        all.push_back(twin_path("twin, threads in descending order", ThreadOrder::descending));
+        for (const ThreadOrder order : {ThreadOrder::ascending, ThreadOrder::descending}) {
+            all.push_back(general_twin(order));
+            all.push_back(shared_heads_twin_path(order));
+            all.push_back(split_kv_twin_path(order, 2));
+            all.push_back(split_kv_twin_path(order, 5));
+        }
         return all;
     }();
     return paths;

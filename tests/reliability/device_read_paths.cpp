@@ -12,24 +12,36 @@
 #include <kernels/general_attention.hpp>
 #include <kernels/paged_attention.hpp>
 #include <kernels/paged_decode.hpp>
+#include <kernels/shared_heads.hpp>
+#include <kernels/shared_heads/rounding_bounds.hpp>
+#include <kernels/split_kv.hpp>
 
 #include <stdexcept>
 
 namespace nanoserve::testing {
 namespace {
 
-using Kernel = void (*)(const PagedAttentionParams&, cudaStream_t, std::uint32_t*);
+// A kernel over device parameters and a status word.
+using Kernel = std::function<void(const PagedAttentionParams&, std::uint32_t*)>;
 
-std::uint32_t read_on_device(Kernel kernel, const PagedAttentionParams& host) {
+std::uint32_t read_on_device(const Kernel& kernel, const PagedAttentionParams& host) {
     DeviceCase device(host);
     device.poison_outputs();
-    kernel(device.params(), nullptr, device.status());
+    kernel(device.params(), device.status());
     const DeviceResult result = device.result();
     std::memcpy(host.out, result.out.data(), result.out.size());
     if (host.lse != nullptr) {
         std::memcpy(host.lse, result.lse.data(), result.lse.size() * sizeof(float));
     }
     return result.status;
+}
+
+// Calls kernel(workspace), a workspace of zeros that lives until the kernel is done.
+template <class Launch>
+void with_workspace(std::size_t num_bytes, Launch launch) {
+    const DeviceBuffer memory(std::vector<std::byte>(num_bytes, std::byte{0}));
+    launch(Workspace{.data = memory.data(), .num_bytes = num_bytes});
+    NANOSERVE_CUDA_TRY(cudaDeviceSynchronize());
 }
 
 std::optional<std::string> reason_not_general(const PagedAttentionParams& p) {
@@ -41,6 +53,8 @@ std::optional<std::string> reason_not_general(const PagedAttentionParams& p) {
     return {};
 }
 
+constexpr std::int32_t kNumSplits = 5;
+
 RoundingBounds front_door_bounds(const PagedAttentionParams& p) {
     return choose_kernel(p) == AttentionKernel::decode ? paged_decode_rounding_bounds(p)
                                                        : paged_attention_rounding_bounds(p);
@@ -49,19 +63,55 @@ RoundingBounds front_door_bounds(const PagedAttentionParams& p) {
 }  // namespace
 
 std::vector<ReadPath> read_paths() {
-    const auto path = [](const char* name, Kernel kernel, auto reason_to_refuse, auto bounds,
-                         bool keeps_the_range_of_values) {
+    const auto path = [](const char* name, const Kernel& kernel, auto reason_to_refuse,
+                         auto bounds) {
         return ReadPath{.name = name,
                         .read = [kernel](const auto& p) { return read_on_device(kernel, p); },
                         .reason_to_refuse = reason_to_refuse,
-                        .bounds = bounds,
-                        .keeps_the_range_of_values = keeps_the_range_of_values};
+                        .bounds = bounds};
     };
-    return {path("general_attention", general_attention, reason_not_general,
-                 paged_attention_rounding_bounds, true),
-            path("paged_decode", paged_decode, reason_not_to_decode, paged_decode_rounding_bounds,
-                 false),
-            path("paged_attention", paged_attention, reason_not_general, front_door_bounds, false)};
+    std::vector<ReadPath> paths = {
+        path(
+            "general_attention",
+            [](const auto& p, auto* status) { general_attention(p, nullptr, status); },
+            reason_not_general, paged_attention_rounding_bounds),
+        path(
+            "shared_heads_attention",
+            [](const auto& p, auto* status) { shared_heads_attention(p, nullptr, status); },
+            reason_not_to_share_heads,
+            [](const auto& p) { return shared_heads_rounding_bounds(p); }),
+        path(
+            "split_kv_attention",
+            [](const auto& p, auto* status) {
+                // What is refused is refused before a workspace is looked at.
+                const std::size_t bytes =
+                    reason_not_to_share_heads(p) ? 16 : split_kv_workspace_bytes(p, kNumSplits);
+                with_workspace(bytes, [&](const Workspace& workspace) {
+                    split_kv_attention(p, kNumSplits, workspace.data, workspace.num_bytes, nullptr,
+                                       status);
+                });
+            },
+            reason_not_to_share_heads,
+            [](const auto& p) { return shared_heads_rounding_bounds(p, kNumSplits); }),
+        path(
+            "paged_decode", [](const auto& p, auto* status) { paged_decode(p, nullptr, status); },
+            reason_not_to_decode, paged_decode_rounding_bounds),
+        path(
+            "paged_decode with a workspace",
+            [](const auto& p, auto* status) {
+                with_workspace(paged_decode_workspace_bytes(p), [&](const Workspace& workspace) {
+                    paged_decode(p, nullptr, status, workspace);
+                });
+            },
+            reason_not_to_decode, paged_decode_rounding_bounds),
+        path(
+            "paged_attention",
+            [](const auto& p, auto* status) { paged_attention(p, nullptr, status); },
+            reason_not_general, front_door_bounds)};
+    for (ReadPath& each : paths) {
+        each.keeps_the_range_of_values = !each.name.starts_with("paged_");
+    }
+    return paths;
 }
 
 std::optional<std::string> reason_for_no_paths() {

@@ -41,7 +41,7 @@ std::int32_t draw_length(Draw& draw, std::int32_t block_size) {
 }
 
 CaseSpec draw_spec(Draw& draw, std::uint32_t seed) {
-    const std::vector dtypes = {DType::fp32, DType::fp16, DType::bf16};
+    const std::vector io_dtypes = {DType::fp32, DType::fp16, DType::bf16};
     CaseSpec spec;
     spec.seed = seed;
     spec.seq_lens = {};
@@ -53,8 +53,10 @@ CaseSpec draw_spec(Draw& draw, std::uint32_t seed) {
     for (int i = draw.between(1, 4); i > 0; --i) {
         spec.seq_lens.push_back(draw_length(draw, spec.block_size));
     }
-    spec.dtype = draw.of(dtypes);
-    spec.io_dtype = draw.one_in(2) ? spec.dtype : draw.of(dtypes);
+    spec.dtype = draw.of<DType>({DType::fp32, DType::fp16, DType::bf16, DType::fp8_e4m3});
+    const bool is_fp8 = spec.dtype == DType::fp8_e4m3;
+    spec.scaled = is_fp8 && draw.one_in(2);
+    spec.io_dtype = !is_fp8 && draw.one_in(2) ? spec.dtype : draw.of(io_dtypes);
     spec.order = draw.of<PoolOrder>({PoolOrder::nhd, PoolOrder::hnd, PoolOrder::interleaved});
     spec.q_scale = draw.of<float>({0.0f, 0x1p-10f, 1.0f, 1.0f, 40.0f});
     spec.k_scale = draw.of<float>({0x1p-8f, 1.0f, 1.0f, 30.0f});
@@ -123,8 +125,7 @@ std::vector<Range> ranges_of_values(const PagedAttentionParams& p) {
             for (std::int64_t d = 0; d < p.kv.layout.head_dim; ++d) {
                 Range& range = ranges.emplace_back();
                 for (std::int64_t t = 0; t < p.seq_lens[seq]; ++t) {
-                    const double v = detail::pool_element(p.kv.v_cache, p, seq, t,
-                                                          head / p.shape().group_size(), d);
+                    const double v = detail::v_element(p, seq, t, head / p.shape().group_size(), d);
                     range.low = std::min(range.low, v);
                     range.high = std::max(range.high, v);
                 }

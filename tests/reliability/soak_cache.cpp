@@ -30,7 +30,7 @@ using namespace nanoserve::testing;
 namespace {
 
 constexpr std::int64_t kMaxSeqs = 64;
-constexpr std::int64_t kMaxTokens = 16384;  // of one sequence
+constexpr std::int64_t kMaxTokens = 32768;  // of one sequence
 constexpr int kMaxPrefill = 256;
 constexpr int kNumWriters = 2;
 constexpr int kNumReaders = 2;
@@ -143,17 +143,17 @@ class Soak {
 
     void step() {
         const bool room = std::ssize(model_.sequences()) < kMaxSeqs;
-        const int choice = pick(1000);
-        if (model_.sequences().empty() || (room && choice < 20)) {
+        const int choice = pick(2000);
+        if (model_.sequences().empty() || (room && choice < 40)) {
             model_.add(cache_.add_sequence());
-        } else if (room && choice < 30) {
+        } else if (room && choice < 60) {
             const SeqId parent = pick_seq(random_);
             model_.fork(parent, cache_.fork(parent));
             ++counts_.forks;
-        } else if (choice < 31) {
+        } else if (choice < 61) {
             free(pick_seq(random_));
         } else {
-            write(pick_seq(random_), choice < 110 ? 1 + pick(kMaxPrefill) : 1);
+            write(pick_seq(random_), choice < 220 ? 1 + pick(kMaxPrefill) : 1);
         }
     }
 

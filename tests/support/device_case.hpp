@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 #include <kernels/cuda_error.hpp>
-#include <kernels/paged_attention.hpp>
+#include <kernels/general_attention.hpp>
 
 #include <cstddef>
 #include <cstring>
