@@ -219,6 +219,91 @@ TEST_CASE("OPEN-03: no sum is kept in a 16-bit type", "[reliability]") {
     }
 }
 
+namespace {
+
+// Two tokens in a pool of fp8: the first stores the code 4 as K and 2 as V, the second zeros. The
+// query makes the first score 8 * (the scale of K) * 2 / sqrt(head_dim).
+PagedCase two_codes(std::int32_t head_dim) {
+    CaseSpec spec = one_head(head_dim, 16, 2, DType::fp8_e4m3);
+    spec.io_dtype = DType::fp32;
+    PagedCase test(spec);
+    test.set_q(4.0f / static_cast<float>(head_dim));
+    set_token(test, 0, 4.0f, 2.0f);
+    set_token(test, 1, 0.0f, 0.0f);
+    return test;
+}
+
+double read_of_two_codes(double k_scale, double v_scale, std::int32_t head_dim) {
+    return 2.0 * v_scale / (1.0 + std::exp(-16.0 * k_scale / std::sqrt(head_dim)));
+}
+
+}  // namespace
+
+TEST_CASE("OPEN-04: the scales of K and V are multiplied in once each, of the pool and of the head",
+          "[reliability]") {
+    const std::int32_t head_dim = GENERATE(16, 64, 128);
+    const auto [k_scale, v_scale] = GENERATE(std::pair{0.5f, 2.0f}, std::pair{2.0f, 0.5f},
+                                             std::pair{1.0f, 1.0f}, std::pair{0.3f, 100.0f});
+    REQUIRE_THAT(read_of_two_codes(0.5, 2.0, 16), WithinAbs(3.523188, 1e-6));
+    PagedCase test = two_codes(head_dim);
+    const float k_head = k_scale / 0.25f;
+    const float v_head = v_scale / 4.0f;
+    const nanoserve::KVScales of_pool = {.k = {.tensor = k_scale}, .v = {.tensor = v_scale}};
+    const nanoserve::KVScales of_head = {.k = {.heads = &k_scale}, .v = {.heads = &v_scale}};
+    const nanoserve::KVScales of_both = {.k = {.tensor = 0.25f, .heads = &k_head},
+                                         .v = {.tensor = 4.0f, .heads = &v_head}};
+    for (const ReadPath& path : paths()) {
+        for (const nanoserve::KVScales& scales : {of_pool, of_head, of_both}) {
+            CAPTURE(path, test.describe(), k_scale, v_scale);
+            PagedAttentionParams params = test.params();
+            params.kv.scales = scales;
+            if (const auto result = read(path, test, params)) {
+                const double expected = read_of_two_codes(k_scale, v_scale, head_dim);
+                REQUIRE_THAT(result->out[0], WithinAbs(expected, path.bounds(params).out));
+            }
+        }
+    }
+}
+
+TEST_CASE("OPEN-04: no scale is a scale of 1", "[reliability]") {
+    const std::int32_t head_dim = GENERATE(16, 64, 128);
+    PagedCase test = two_codes(head_dim);
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, test.describe());
+        if (const auto result = read(path, test)) {
+            check_all(*result, read_of_two_codes(1.0, 1.0, head_dim), DType::fp32);
+            PagedAttentionParams params = test.params();
+            params.kv.scales = {.k = {.tensor = 1.0f}, .v = {.tensor = 1.0f}};
+            CHECK(read(path, test, params)->same_bits(*result));
+        }
+    }
+}
+
+TEST_CASE("OPEN-04: a scale that is not finite and positive is refused, for K and for V",
+          "[reliability]") {
+    const float bad = GENERATE(0.0f, -0.0f, -1.0f, NAN, INFINITY, -INFINITY);
+    const bool is_key = GENERATE(true, false);
+    PagedCase test = two_codes(64);
+    PagedAttentionParams params = test.params();
+    (is_key ? params.kv.scales.k : params.kv.scales.v).tensor = bad;
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path, bad, is_key);
+        CHECK_THROWS_AS(path.read(params), std::invalid_argument);
+        CHECK(std::isnan(test.out_floats()[0]));
+    }
+}
+
+TEST_CASE("OPEN-04: a pool that is not fp8 takes no scale but 1", "[reliability]") {
+    PagedCase test(one_head(64, 16, 2, DType::bf16));
+    PagedAttentionParams params = test.params();
+    params.kv.scales.v.tensor = 2.0f;
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path);
+        CHECK_THROWS_AS(path.read(params), std::invalid_argument);
+        CHECK(std::isnan(test.out_floats()[0]));
+    }
+}
+
 TEST_CASE("OPEN-05: query head h reads KV head h / group_size", "[reliability]") {
     const auto [num_q_heads, num_kv_heads] = GENERATE(
         std::pair{28, 4}, std::pair{48, 2}, std::pair{12, 12}, std::pair{8, 1}, std::pair{33, 3},
