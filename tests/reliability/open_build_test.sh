@@ -124,4 +124,12 @@ test_open_24_the_site_is_no_part_of_a_plain_build() {
     [[ $output != *doxygen* && $output != *html* ]] || fail "a plain build knows the site"
 }
 
+test_every_published_fault_of_the_page_has_a_test() {
+    local number
+    for number in $(seq -w 1 24); do
+        grep -q "^| OPEN-$number |" "$root/docs/reliability.md" || fail "OPEN-$number is not in the table"
+        grep -rqE "OPEN-$number: |test_open_${number}_" "$root/tests" || fail "no test is called OPEN-$number"
+    done
+}
+
 "$2"
