@@ -15,10 +15,10 @@ std::string name_of(SeqId seq) {
 }
 
 template <class T>
-bool row_is(const T* row, std::uint32_t token, bool is_key, std::int32_t layer, std::int64_t head,
-            std::int64_t head_dim) {
+bool row_is(const T* row, float scale, std::uint32_t token, bool is_key, std::int32_t layer,
+            std::int64_t head, std::int64_t head_dim) {
     for (std::int64_t d = 0; d < head_dim; ++d) {
-        const T expected = from_float<T>(token_element(token, is_key, layer, head, d));
+        const T expected = quantise<T>(token_element(token, is_key, layer, head, d), scale);
         if (to_float(row[d]) != to_float(expected)) {
             return false;
         }
@@ -30,12 +30,12 @@ std::optional<std::string> fault_of_token(const PagedKVView& view, BlockId block
                                           std::uint32_t token, std::int32_t layer) {
     return visit_dtype(view.layout.dtype, [&]<class T>() -> std::optional<std::string> {
         for (std::int64_t head = 0; head < view.layout.num_kv_heads; ++head) {
-            if (!row_is(view.k_row<T>(block, slot, head), token, true, layer, head,
-                        view.layout.head_dim)) {
+            if (!row_is(view.k_row<T>(block, slot, head), view.scales.k.of_head(head), token, true,
+                        layer, head, view.layout.head_dim)) {
                 return join_text("K of head ", head);
             }
-            if (!row_is(view.v_row<T>(block, slot, head), token, false, layer, head,
-                        view.layout.head_dim)) {
+            if (!row_is(view.v_row<T>(block, slot, head), view.scales.v.of_head(head), token, false,
+                        layer, head, view.layout.head_dim)) {
                 return join_text("V of head ", head);
             }
         }

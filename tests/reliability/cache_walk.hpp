@@ -42,12 +42,17 @@ class CacheWalk {
         : spec_(spec),
           random_(spec.seed),
           cache_(spec.num_layers, spec.layout),
-          model_(spec.num_layers, spec.layout) {}
+          model_(spec.num_layers, spec.layout) {
+        for (std::int32_t layer = 0; is_fp8() && layer < spec.num_layers; ++layer) {
+            cache_.set_scales(layer, scales_of(layer));
+        }
+    }
 
     /// One operation. Returns the first fault, or nothing.
     [[nodiscard]] std::optional<std::string> step() {
         fault_.reset();
         choose_operation();
+        look_at_scales();
         return fault_ ? fault_ : fault_of_cache(cache_, model_);
     }
 
@@ -84,6 +89,24 @@ class CacheWalk {
                 return write(pick_seq(), pick(spec_.max_prefill + 1));
             default:
                 return write(pick_seq(), 1);
+        }
+    }
+
+    [[nodiscard]] bool is_fp8() const { return spec_.layout.dtype == DType::fp8_e4m3; }
+
+    // A scale of its own for K and V of each layer; 3 is no power of two, so that it rounds.
+    [[nodiscard]] static KVScales scales_of(std::int32_t layer) {
+        const float scale = 3.0f + static_cast<float>(layer);
+        return {.k = {.tensor = scale}, .v = {.tensor = 1.0f / scale}};
+    }
+
+    void look_at_scales() {
+        for (std::int32_t layer = 0; is_fp8() && layer < spec_.num_layers; ++layer) {
+            const KVScales scales = cache_.view(layer).scales;
+            if (scales.k.of_head(0) != scales_of(layer).k.tensor ||
+                scales.v.of_head(0) != scales_of(layer).v.tensor) {
+                blame("the scales are not those that were set");
+            }
         }
     }
 
@@ -211,6 +234,9 @@ class CacheWalk {
         must_throw("layer -1", [&] { (void)cache_.append(seq, -1, &x, &x); });
         must_throw("a layer too many", [&] { (void)cache_.append(seq, spec_.num_layers, &x, &x); });
         must_throw("null rows", [&] { (void)cache_.append(seq, 0, nullptr, &x); });
+        if (is_fp8() && cache_.seq_len(seq, 0) > 0) {
+            must_throw("new scales for old tokens", [&] { cache_.set_scales(0, {}); });
+        }
         require_unchanged(before, "misuse");
     }
 
