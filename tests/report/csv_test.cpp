@@ -142,3 +142,13 @@ TEST_CASE("files round trip and errors name the file", "[report][pure]") {
     write_csv(folder.path() / "a.csv", {});
     CHECK(read_csv(folder.path() / "a.csv").empty());
 }
+
+TEST_CASE("an error is one line, whatever the file holds", "[report][pure]") {
+    try {
+        static_cast<void>(parse_csv(kHeader + with(kRow, "4.1", "\"4\n1\r\"")));
+        FAIL("a number of two lines was accepted");
+    } catch (const FileError& error) {
+        CHECK(error.what() == std::string("line 2, column best_us: \"4 1 \" is neither a finite "
+                                          "number nor empty"));
+    }
+}

@@ -11,6 +11,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <report/sample_rows.hpp>
 
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
@@ -139,4 +140,34 @@ TEST_CASE("the replay shows each row's share of its ceiling, and the own machine
                          ContainsSubstring("2.00 µs to 20.0 µs") && ContainsSubstring("50.0 %") &&
                          ContainsSubstring("80.0 %\n"));
     CHECK_THAT(format_replay(record().rows, {}), ContainsSubstring("–\n"));
+}
+
+TEST_CASE("a record of absurd sizes has a bandwidth without overflow", "[report][pure]") {
+    Record made = record();
+    for (ReadRow& row : made.rows) {
+        row.seq_len = std::numeric_limits<std::int64_t>::max();
+    }
+    for (SampleSeries& series : made.sidecar.samples) {
+        series.seq_len = std::numeric_limits<std::int64_t>::max();
+    }
+    const ReadRow kernel = rows_from_samples(made.rows, made.sidecar)[0];
+    CHECK_THAT(*kernel.gb_per_s, WithinRel(8 * 0x1p63 * 2 * 8 * 64 * 2 / 2000.0, 1e-12));
+}
+
+TEST_CASE("a record of an unknown dtype is refused by its row", "[report][pure]") {
+    Record made = record();
+    made.rows[0].dtype = "fp7";
+    made.sidecar.samples[0].read = series_name(made.rows[0]);
+    CHECK_THROWS_MATCHES(rows_from_samples(made.rows, made.sidecar), FileError,
+                         MessageMatches(ContainsSubstring("kernel 32/8/64 num_seqs 8, 16 tokens") &&
+                                        ContainsSubstring("\"fp7\"")));
+}
+
+TEST_CASE("a sample without its partner is refused by its row", "[report][pure]") {
+    Record made = record();
+    made.sidecar.samples[1].samples_ns.pop_back();
+    CHECK_THROWS_MATCHES(
+        rows_from_samples(made.rows, made.sidecar), FileError,
+        MessageMatches(ContainsSubstring("kernel 32/8/64 num_seqs 8, 16 tokens: 10 "
+                                         "samples and 9 of gather")));
 }

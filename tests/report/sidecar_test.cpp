@@ -123,3 +123,24 @@ TEST_CASE("an error in a sidecar names the file", "[report][pure]") {
     CHECK_THROWS_MATCHES(read_sidecar("/nowhere/a.json"), FileError,
                          MessageMatches(ContainsSubstring("/nowhere/a.json")));
 }
+
+TEST_CASE("a member of another type is refused, not converted", "[report][pure]") {
+    const std::string good = to_json(sample_sidecar());
+    const auto [from, to] = GENERATE(
+        table<std::string, std::string>({{"\"num_cpus\": 2", "\"num_cpus\": true"},
+                                         {"\"num_cpus\": 2", "\"num_cpus\": 2.5"},
+                                         {"\"num_cpus\": 2", "\"num_cpus\": 4294967298"},
+                                         {"\"seq_len\":16", "\"seq_len\":1e300"},
+                                         {"\"seq_len\":16", "\"seq_len\":18446744073709551615"},
+                                         {"4100.0", "true"},
+                                         {"\"schema\": 1", "\"schema\": true"}}));
+    CAPTURE(from, to);
+    CHECK_THROWS_AS(parse_sidecar(with(good, from, to)), FileError);
+}
+
+TEST_CASE("brackets as deep as a file is long are refused without a deep stack", "[report][pure]") {
+    const std::string deep(1'000'000, '[');
+    const std::string closed = deep + std::string(deep.size(), ']');
+    CHECK_THROWS_AS(parse_sidecar(deep), FileError);
+    CHECK_THROWS_AS(parse_sidecar("{\"schema\": " + closed + "}"), FileError);
+}

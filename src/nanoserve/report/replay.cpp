@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/bench/read_comparison.hpp>
-#include <nanoserve/model/attention_shape.hpp>
 #include <nanoserve/model/dtype.hpp>
 #include <nanoserve/report/file_error.hpp>
 #include <nanoserve/report/number_text.hpp>
@@ -12,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <string>
 
 namespace nanoserve::report {
@@ -46,7 +46,8 @@ std::optional<double> to_us(std::optional<double> ns) {
 }
 
 // What one read of the row's cell has to load. A ragged batch has more or fewer tokens than its
-// seq_len says, so a record names the bytes.
+// seq_len says, so a record names the bytes. The sizes are a file's, so their product may be
+// anything: exact below 2^53, never an overflow.
 double kv_bytes_of(const ReadRow& row, const Sidecar& sidecar) {
     const std::string name = fact_name("kv_bytes", row);
     for (const auto& [fact, value] : sidecar.fitted) {
@@ -54,10 +55,13 @@ double kv_bytes_of(const ReadRow& row, const Sidecar& sidecar) {
             return *value;
         }
     }
-    const AttentionShape shape{.num_q_heads = static_cast<std::int32_t>(row.num_q_heads),
-                               .num_kv_heads = static_cast<std::int32_t>(row.num_kv_heads),
-                               .head_dim = static_cast<std::int32_t>(row.head_dim)};
-    return static_cast<double>(shape.kv_bytes(row.num_seqs * row.seq_len, parse_dtype(row.dtype)));
+    try {
+        return 2.0 * static_cast<double>(row.num_seqs) * static_cast<double>(row.seq_len) *
+               static_cast<double>(row.num_kv_heads) * static_cast<double>(row.head_dim) *
+               static_cast<double>(bytes_of(parse_dtype(row.dtype)));
+    } catch (const std::invalid_argument& error) {
+        throw FileError(fmt::format("{}: {}", row_name(row), error.what()));
+    }
 }
 
 void set_times(ReadRow& row, const ReadTiming& timing, double kv_bytes) {
@@ -89,6 +93,12 @@ void set_comparison(ReadRow& row, const SampleSeries& candidate, const SampleSer
     row.speedup.reset();
     row.verdict.clear();
     if (baseline != nullptr) {
+        const std::size_t num_pairs = baseline->samples_ns.size();
+        if (candidate.samples_ns.size() != num_pairs) {
+            throw FileError(fmt::format("{}: {} samples and {} of {}; each needs its partner",
+                                        row_name(row), candidate.samples_ns.size(), num_pairs,
+                                        baseline->read));
+        }
         const ReadComparison comparison(baseline->samples_ns, candidate.samples_ns, 1);
         row.speedup = comparison.speedup();
         row.verdict = nanoserve::to_string(comparison.verdict());

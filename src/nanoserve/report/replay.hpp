@@ -15,7 +15,8 @@ namespace nanoserve::report {
 /// `rows` with everything that samples tell computed anew: times and bandwidth of each row,
 /// floor_us (the best of "load_only_nhd" in the row's cell), and for a candidate speedup and
 /// verdict against the baseline of its cell, by the roles of the samples. Keys, prediction and
-/// error stay. Throws `FileError` for a row that has no samples.
+/// error stay. Throws `FileError` for a row that has no samples, not as many as its partner, or an
+/// unknown dtype.
 [[nodiscard]] std::vector<ReadRow> rows_from_samples(std::span<const ReadRow> rows,
                                                      const Sidecar& sidecar);
 

@@ -23,8 +23,26 @@ Json number_or_null(std::optional<double> value) {
     return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
+// The library would turn true into 1 and cut 2.5 down to 2; to a reader of results that is an
+// error.
+double number(const Json& json) {
+    if (!json.is_number()) {
+        throw FileError(fmt::format("a {} where a number is due", json.type_name()));
+    }
+    return json.get<double>();
+}
+
 std::optional<double> optional_number(const Json& json) {
-    return json.is_null() ? std::nullopt : std::optional(json.get<double>());
+    return json.is_null() ? std::nullopt : std::optional(number(json));
+}
+
+template <class Whole>
+Whole whole_number(const Json& json, const char* name) {
+    constexpr auto kMax = std::uint64_t{std::numeric_limits<Whole>::max()};
+    if (!json.is_number_unsigned() || json.get<std::uint64_t>() > kMax) {
+        throw FileError(fmt::format("{} is no whole number from 0 to {}", name, kMax));
+    }
+    return json.get<Whole>();
 }
 
 Json gpu_json(const GpuFacts& gpu) {
@@ -51,7 +69,7 @@ Json provenance_json(const Provenance& provenance) {
 Provenance parse_provenance(const Json& json) {
     Provenance provenance;
     json.at("cpu").get_to(provenance.cpu);
-    json.at("num_cpus").get_to(provenance.num_cpus);
+    provenance.num_cpus = whole_number<int>(json.at("num_cpus"), "num_cpus");
     json.at("os").get_to(provenance.os);
     json.at("compiler").get_to(provenance.compiler);
     json.at("build_type").get_to(provenance.build_type);
@@ -84,7 +102,10 @@ Json series_json(const SampleSeries& series) {
 }
 
 SampleSeries parse_series(const Json& json) {
-    SampleSeries series{json.at("read"), json.at("seq_len"), json.at("role"), {}};
+    SampleSeries series{json.at("read"),
+                        whole_number<std::int64_t>(json.at("seq_len"), "seq_len"),
+                        json.at("role"),
+                        {}};
     for (const Json& sample : json.at("samples_ns")) {
         series.samples_ns.push_back(
             optional_number(sample).value_or(std::numeric_limits<double>::quiet_NaN()));
@@ -107,8 +128,8 @@ std::string outer_member(const std::string& name, const Json& value) {
 }
 
 Sidecar sidecar_from_json(const Json& json) {
-    if (const Json& schema = json.at("schema"); schema != kSchema) {
-        throw FileError(fmt::format("schema {} instead of {}", dump(schema, -1), kSchema));
+    if (const int schema = whole_number<int>(json.at("schema"), "schema"); schema != kSchema) {
+        throw FileError(fmt::format("schema {} instead of {}", schema, kSchema));
     }
     Sidecar sidecar;
     sidecar.provenance = parse_provenance(json.at("provenance"));
