@@ -76,6 +76,19 @@ TEST_CASE("rows without a time are left out, an interval is whole or absent", "[
     CHECK(!challenger(facts));
 }
 
+TEST_CASE("a time that no axis can show is left out", "[report][pure]") {
+    std::vector<ReadRow> rows;
+    append_read(rows, "gather", {4, 1e300, 5e-324, 16});
+    rows[3].lo_us = -5;
+    rows[3].hi_us = 20;
+    const PagedReadFacts facts = paged_read_facts(rows);
+    REQUIRE(facts.reads[0].points.size() == 2);
+    CHECK(facts.reads[0].longest().best_us == 16);
+    CHECK(!facts.reads[0].longest().lo_us);
+    CHECK_THROWS_AS(paged_read_facts(std::vector{sample_row("gather", 16, 1e300)}),
+                    std::invalid_argument);
+}
+
 TEST_CASE("rows that do not make one picture are refused", "[report][pure]") {
     const std::vector twice = {sample_row("gather", 16, 1), sample_row("gather", 16, 2)};
     CHECK_THROWS_AS(paged_read_facts(twice), std::invalid_argument);

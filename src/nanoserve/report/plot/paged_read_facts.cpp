@@ -79,16 +79,20 @@ void compare_with_first(ReadCurve& curve, const ReadCurve& first, std::span<cons
 
 }  // namespace
 
+bool is_drawable(std::optional<double> us) {
+    return us && *us >= 1e-9 && *us <= 1e15;
+}
+
 std::vector<CostAtHistory> cost_points(std::span<const ReadRow> rows, std::string_view read) {
     std::vector<CostAtHistory> points;
     for (const ReadRow& row : rows) {
-        if (row.read != read || !row.best_us || !(*row.best_us > 0) || row.seq_len <= 0) {
+        if (row.read != read || !is_drawable(row.best_us) || row.seq_len <= 0) {
             continue;
         }
         CostAtHistory point;
         point.seq_len = row.seq_len;
         point.best_us = *row.best_us;
-        if (row.lo_us && row.hi_us && *row.lo_us > 0 && *row.hi_us >= *row.lo_us) {
+        if (is_drawable(row.lo_us) && is_drawable(row.hi_us) && *row.hi_us >= *row.lo_us) {
             point.lo_us = row.lo_us;
             point.hi_us = row.hi_us;
         }
@@ -117,7 +121,8 @@ PagedReadFacts paged_read_facts(std::span<const ReadRow> rows) {
         }
     }
     if (facts.reads.empty()) {
-        throw std::invalid_argument("there is no row with a positive best_us: nothing to draw");
+        throw std::invalid_argument(
+            "there is no row with a best_us that can be drawn: nothing to draw");
     }
     for (ReadCurve& curve : facts.reads) {
         compare_with_floor(curve, facts.floor);

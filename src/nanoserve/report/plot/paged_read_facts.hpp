@@ -57,12 +57,16 @@ struct PagedReadFacts {
     std::vector<CostAtHistory> floor;  ///< shortest first; may be empty
 };
 
-/// The points of one read, shortest history first. Rows without a positive best_us are left out.
+/// Whether a logarithmic axis can show this time: there is one, from a femtosecond to about thirty
+/// years. What lies beyond is no measurement, and a margin around it would leave the doubles.
+[[nodiscard]] bool is_drawable(std::optional<double> us);
+
+/// The points of one read, shortest history first. Rows without a drawable best_us are left out.
 /// Throws `std::invalid_argument` when there are two rows for one history.
 [[nodiscard]] std::vector<CostAtHistory> cost_points(std::span<const ReadRow> rows,
                                                      std::string_view read);
 
-/// Sorts out the rows. Rows without a positive best_us are left out. The verdicts in the rows are
+/// Sorts out the rows. Rows without a drawable best_us are left out. The verdicts in the rows are
 /// taken to be against the first read. A row without a verdict is judged by its best: within 5 % of
 /// the first read's it counts as no difference. Throws `std::invalid_argument` when a read has two
 /// rows for one history, and when no read is left.

@@ -26,7 +26,8 @@ std::string shape_text(const AttentionShape& shape) {
 std::vector<SharePoint> shares_of(std::span<const ReadRow> rows, std::string_view read) {
     std::vector<SharePoint> points;
     for (const ReadRow& row : rows) {
-        if (row.read == read && row.best_us && row.floor_us && *row.best_us > 0) {
+        if (row.read == read && row.seq_len > 0 && is_drawable(row.best_us) &&
+            is_drawable(row.floor_us)) {
             points.push_back({row.seq_len, 100 * *row.floor_us / *row.best_us});
         }
     }
