@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace nanoserve::pages {
 namespace {
@@ -18,7 +19,7 @@ using Words = std::vector<std::string_view>;
 
 int block_number(std::string_view word) {
     const auto number = report::parse_int64(word);
-    if (!number || *number < 0) {
+    if (!number || *number < 0 || *number > std::numeric_limits<int>::max()) {
         throw PageError(fmt::format("\"{}\" is no block of a pool", word));
     }
     return static_cast<int>(*number);
@@ -42,6 +43,10 @@ void check(const PrintedPool& pool) {
         throw PageError("the text shows no pool");
     }
     for (const auto& [letter, sequence] : pool.sequences) {
+        if (sequence.tokens.size() != sequence.physical.size()) {
+            throw PageError(fmt::format("sequence {} has {} blocks and tokens for {}", letter,
+                                        sequence.physical.size(), sequence.tokens.size()));
+        }
         for (std::size_t i = 0; i < sequence.physical.size(); ++i) {
             const auto block = static_cast<std::size_t>(sequence.physical[i]);
             if (block >= pool.holders.size() ||

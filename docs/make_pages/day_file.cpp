@@ -79,9 +79,9 @@ std::string dot_label(std::string_view text, std::size_t width) {
 std::string string_literal(std::string_view code) {
     std::string text;
     for (code = trimmed(code); code.starts_with('"'); code = trimmed(code)) {
-        const std::size_t end = code.find('"', 1);
+        const std::size_t end = std::min(code.find('"', 1), code.size());  // where none closes it
         text += code.substr(1, end - 1);
-        code.remove_prefix(std::min(code.size(), end + 1));
+        code.remove_prefix(std::min(end + 1, code.size()));
     }
     return text;
 }

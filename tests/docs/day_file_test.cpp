@@ -96,3 +96,8 @@ TEST_CASE("the map has a box for each day and an arrow for each thing it builds 
     CHECK_THAT(map, ContainsSubstring("day16 -> day19;"));
     CHECK_THAT(map, !ContainsSubstring("the oracle"));
 }
+
+TEST_CASE("a name that is never closed ends with the file", "[docs][pure]") {
+    const auto exercise = parse_exercise("", "TEST_CASE(\"one \" \"two");
+    CHECK(exercise.behaviours == std::vector<std::string>{"one two"});
+}
