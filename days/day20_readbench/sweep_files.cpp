@@ -8,6 +8,8 @@
 
 #include <fmt/core.h>
 
+#include <system_error>
+
 namespace nanoserve::day20 {
 namespace {
 
@@ -123,7 +125,7 @@ report::Sidecar to_sidecar(const Options& options, const report::Provenance& pro
 
 void require_folders(const Options& options) {
     for (const auto& folder : {options.data, options.plots}) {
-        if (!std::filesystem::is_directory(folder)) {
+        if (std::error_code ignored; !std::filesystem::is_directory(folder, ignored)) {
             throw report::FileError(fmt::format("the folder {} does not exist", folder.string()));
         }
     }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <system_error>
 
 namespace nanoserve::day21 {
 namespace {
@@ -101,7 +102,8 @@ std::variant<Options, Refusal> parse_options(int argc, const char* const* argv) 
         }
         sort_unique(options.num_seqs);
         sort_unique(options.histories);
-        if (!options.data.empty() && !std::filesystem::is_directory(options.data)) {
+        if (std::error_code ignored;
+            !options.data.empty() && !std::filesystem::is_directory(options.data, ignored)) {
             return Refusal{kWrongUsage,
                            fmt::format("--data: there is no folder {}", options.data.string())};
         }

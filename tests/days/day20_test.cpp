@@ -5,11 +5,14 @@
 #include "sweep_files.hpp"
 
 #include <nanoserve/report/csv.hpp>
+#include <nanoserve/report/file_error.hpp>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 using Catch::Matchers::ContainsSubstring;
@@ -158,4 +161,11 @@ TEST_CASE("the sidecar keeps raw samples, fits and the cost of the last leg", "[
     CHECK(sidecar.samples[1].read == "fused");
     CHECK(sidecar.samples[1].role == "candidate");
     CHECK(sidecar.samples[1].samples_ns == std::vector<double>(10, 5000.0));
+}
+
+TEST_CASE("a folder that isn't there, or can't be looked up, fails as a file does", "[days]") {
+    Options options;
+    options.plots = ".";
+    options.data = GENERATE(std::string("nowhere"), std::string(5000, 'x'));
+    CHECK_THROWS_AS(require_folders(options), report::FileError);
 }
