@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// A fuzzer's bytes as a command line, and back: one word a line.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace nanoserve::fuzz {
+
+class CommandLine {
+  public:
+    /// The words behind the program's name; a NUL ends a word early, as it does in a real argv.
+    CommandLine(std::string program, std::string_view lines) {
+        words_.push_back(std::move(program));
+        while (!lines.empty()) {
+            const std::size_t end = std::min(lines.find('\n'), lines.size());
+            words_.emplace_back(lines.substr(0, end));
+            lines.remove_prefix(std::min(end + 1, lines.size()));
+        }
+        point();
+    }
+
+    /// "--name value" for each pair; '_' in a name becomes '-'.
+    CommandLine(std::string program,
+                const std::vector<std::pair<std::string, std::string>>& options) {
+        words_.push_back(std::move(program));
+        for (const auto& [name, value] : options) {
+            std::string flag = "--" + name;
+            std::replace(flag.begin(), flag.end(), '_', '-');
+            words_.push_back(flag);
+            words_.push_back(value);
+        }
+        point();
+    }
+
+    [[nodiscard]] int argc() const { return static_cast<int>(pointers_.size()); }
+    [[nodiscard]] const char* const* argv() const { return pointers_.data(); }
+
+  private:
+    void point() {
+        for (const std::string& word : words_) {
+            pointers_.push_back(word.c_str());
+        }
+    }
+
+    std::vector<std::string> words_;
+    std::vector<const char*> pointers_;
+};
+
+}  // namespace nanoserve::fuzz
