@@ -13,8 +13,9 @@
 namespace nanoserve::day20 {
 namespace {
 
+// A time too short for a double of microseconds is none.
 std::optional<double> to_us(std::optional<double> ns) {
-    return ns ? std::optional(*ns / 1e3) : std::nullopt;
+    return ns && *ns / 1e3 > 0 ? std::optional(*ns / 1e3) : std::nullopt;
 }
 
 report::ReadRow row_of(const Options& options, const std::string& machine, const SweepPoint& point,

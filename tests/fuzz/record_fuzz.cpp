@@ -14,14 +14,16 @@
 #include <nanoserve/report/plot/share_script.hpp>
 #include <nanoserve/report/replay.hpp>
 
+#include <report/broken_number.hpp>
+
 #include <algorithm>
-#include <cctype>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 using namespace nanoserve;
 using namespace nanoserve::fuzz;
+using report::testing::has_broken_number;
 
 namespace {
 
@@ -36,22 +38,6 @@ void replay(const Rows& rows, std::string_view sidecar_text) {
     } catch (const report::FileError& error) {
         require_one_line(error.what());
     }
-}
-
-// Whether `text` has the word "nan" or "inf", which is how a number that isn't one is printed.
-bool has_broken_number(std::string_view text) {
-    const auto is_letter = [&](std::size_t at) {
-        return at < text.size() && std::isalpha(static_cast<unsigned char>(text[at])) != 0;
-    };
-    for (const std::string_view word : {"nan", "inf"}) {
-        for (std::size_t at = text.find(word); at != std::string_view::npos;
-             at = text.find(word, at + 1)) {
-            if (!is_letter(at - 1) && !is_letter(at + word.size())) {
-                return true;
-            }
-        }
-    }
-    return false;
 }
 
 // `may_hold_words`: the names in the rows may be "nan" or "inf" themselves.

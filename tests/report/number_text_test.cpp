@@ -7,7 +7,9 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <report/comma_locale.hpp>
 
+#include <cstdio>
 #include <limits>
+#include <string>
 
 using namespace nanoserve::report;
 
@@ -65,4 +67,14 @@ TEST_CASE("wrapped text keeps every word and the width", "[report][pure]") {
     CHECK(wrapped("", 8).empty());
     CHECK(shortened("streaming", 9) == "streaming");
     CHECK(shortened("streaming!", 9) == "streamin…");
+}
+
+TEST_CASE("the locale of these tests writes commas by printf, too", "[report][pure]") {
+    const nanoserve::report::testing::CommaLocale commas;
+    if (!commas.speaks_c()) {
+        SKIP("needs the C library's localedef");
+    }
+    char text[16];
+    std::snprintf(text, sizeof text, "%.1f", 1.5);
+    CHECK(std::string(text) == "1,5");
 }

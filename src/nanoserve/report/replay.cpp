@@ -41,8 +41,9 @@ const SampleSeries& series_of(const Sidecar& sidecar, const ReadRow& row) {
     return *series;
 }
 
+// A time too short for a double of microseconds is none.
 std::optional<double> to_us(std::optional<double> ns) {
-    return ns ? std::optional(*ns / 1e3) : std::nullopt;
+    return ns && *ns / 1e3 > 0 ? std::optional(*ns / 1e3) : std::nullopt;
 }
 
 // What one read of the row's cell has to load. A ragged batch has more or fewer tokens than its
