@@ -28,7 +28,9 @@ constexpr const char* kFooter =
     "  --repeat 10         how far the best and the median wander from repeat to repeat\n\n"
     "Exit status: 0 fine; 1 the measurement failed; 2 wrong usage; 3 a data file could not be "
     "written;\n"
-    "4 the picture could not be drawn (the CSV is kept).";
+    "4 the picture could not be drawn (the CSV is kept). A run that is interrupted (a shell then "
+    "says 130 or\n"
+    "143) leaves the files of the run before it as they were.";
 
 // Flags as text, checked by CLI11; to_options turns them into what the program uses.
 struct Flags {

@@ -2,13 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sweep_files.hpp"
 
+#include <nanoserve/report/atomic_file.hpp>
 #include <nanoserve/report/csv.hpp>
-#include <nanoserve/report/file_error.hpp>
 #include <nanoserve/report/plot/plot_paged_read.hpp>
 
 #include <fmt/core.h>
-
-#include <system_error>
 
 namespace nanoserve::day20 {
 namespace {
@@ -126,16 +124,13 @@ report::Sidecar to_sidecar(const Options& options, const report::Provenance& pro
 
 void require_folders(const Options& options) {
     for (const auto& folder : {options.data, options.plots}) {
-        if (std::error_code ignored; !std::filesystem::is_directory(folder, ignored)) {
-            throw report::FileError(fmt::format("the folder {} does not exist", folder.string()));
-        }
+        report::require_writable(folder);
     }
 }
 
 void write_files(const Options& options, std::span<const report::ReadRow> rows,
                  const report::Sidecar& sidecar) {
-    report::write_csv(options.csv(), rows);
-    report::write_sidecar(report::sidecar_path(options.csv()), sidecar);
+    report::write_results(options.csv(), rows, sidecar);
 }
 
 void draw_plots(const Options& options) {

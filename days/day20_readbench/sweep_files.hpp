@@ -33,11 +33,11 @@ namespace nanoserve::day20 {
                                          std::span<const SweepPoint> points,
                                          std::span<const report::ReadRow> rows);
 
-/// Throws report::FileError when a folder is not there to be written to; asked before minutes are
+/// Throws report::FileError when a folder is missing or takes no file; asked before minutes are
 /// spent.
 void require_folders(const Options& options);
 
-/// Replaces the CSV and its sidecar, each whole. Throws report::FileError.
+/// Replaces the CSV and its sidecar, both or neither. Throws report::FileError.
 void write_files(const Options& options, std::span<const report::ReadRow> rows,
                  const report::Sidecar& sidecar);
 

@@ -132,8 +132,8 @@ std::filesystem::path write_files(const std::filesystem::path& folder, const std
     const auto provenance =
         report::collect_provenance(nanoserve::to_string(default_instruction_set()), gpu);
     const std::filesystem::path csv = folder / csv_name(stem, gpu.name);
-    report::write_csv(csv, to_rows(report::machine_name(provenance), cells));
-    report::write_sidecar(report::sidecar_path(csv), to_sidecar(options, provenance, cells));
+    report::write_results(csv, to_rows(report::machine_name(provenance), cells),
+                          to_sidecar(options, provenance, cells));
     return csv;
 }
 

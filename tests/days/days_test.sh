@@ -103,6 +103,61 @@ test_day_20_refuses_a_wrong_flag_and_a_missing_folder() {
     expect "lines on stderr" "$(num_lines err.txt)" 1
 }
 
+sweep_before() { # leaves the files of a short sweep, and a copy of them in before/
+    expect status "$(status_of short_sweep)" 0
+    mkdir before
+    cp day-20-readbench.* paged-read-benchmark.* before
+}
+
+# A sweep of minutes, ended by a signal once it measures.
+interrupt_sweep() { # interrupt_sweep SIGNAL
+    local pid tries=0
+    # A shell without job control hands ignored signals to what it starts in the background.
+    env --default-signal=INT,TERM "$programs/day20_readbench/day20_readbench" --histories 16384 \
+        --samples 1000000 --data . --plots . >out.txt 2>err.txt &
+    pid=$!
+    until grep -q 'measuring 1 of 1' err.txt; do
+        ((++tries < 300)) || { echo "the sweep does not begin" && exit 1; }
+        sleep 0.1
+    done
+    kill -s "$1" "$pid"
+    wait "$pid"
+}
+
+expect_the_files_before() {
+    local file
+    for file in before/*; do cmp "$file" "${file#before/}"; done
+    expect "half-written files" "$(find . -name '*.tmp' | wc -l | tr -d ' ')" 0
+}
+
+test_day_20_interrupted_leaves_the_files_of_the_run_before() {
+    sweep_before
+    expect status "$(status_of interrupt_sweep INT)" 130
+    expect_the_files_before
+}
+
+test_day_20_terminated_or_killed_leaves_the_files_of_the_run_before() {
+    sweep_before
+    expect status "$(status_of interrupt_sweep TERM)" 143
+    expect_the_files_before
+    expect status "$(status_of interrupt_sweep KILL)" 137
+    expect_the_files_before
+}
+
+test_day_20_on_a_full_disk_leaves_the_files_of_the_run_before() {
+    sweep_before
+    # No file may grow beyond 1 KiB: the write fails as on a full disk, for root, too.
+    expect status "$(trap '' XFSZ; ulimit -f 1; status_of short_sweep)" 3
+    says err.txt 'day20: cannot write ./day-20-readbench.csv: File too large'
+    expect_the_files_before
+}
+
+test_day_20_finds_out_a_folder_that_takes_no_file_before_it_measures() {
+    expect status "$(status_of day day20_readbench --data /proc/self --plots .)" 3 # not even root's files
+    says err.txt 'day20: cannot write /proc/self/probe: '
+    expect "lines on stderr" "$(num_lines err.txt)" 1
+}
+
 test_day_20_times_the_step_until_the_pool_runs_out() {
     expect status "$(status_of day day20_readbench --time-the-step)" 1
     says err.txt 'out of blocks: the write needs 1, free are 0'

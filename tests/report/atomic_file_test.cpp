@@ -10,8 +10,13 @@
 #include <report/temporary_folder.hpp>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace nanoserve::report;
 using Catch::Matchers::ContainsSubstring;
@@ -41,6 +46,37 @@ ssize_t fill_the_disk(int descriptor, const void* bytes, std::size_t num_bytes) 
     }
     return write_three_bytes(descriptor, bytes, num_bytes);
 }
+
+// Asked to end in the middle of a file.
+ssize_t write_and_get_terminated(int descriptor, const void* bytes, std::size_t num_bytes) {
+    ::raise(SIGTERM);
+    return write_three_bytes(descriptor, bytes, num_bytes);
+}
+
+std::filesystem::path watched;
+volatile std::sig_atomic_t num_signals = 0;
+volatile std::sig_atomic_t was_complete = 0;
+
+void look_at_watched(int) {
+    num_signals = num_signals + 1;
+    was_complete = ::access(watched.c_str(), F_OK) == 0 ? 1 : 0;
+}
+
+// While it lives, SIGTERM only has a look whether `watched` is there.
+class SignalWatch {
+  public:
+    explicit SignalWatch(std::filesystem::path path) {
+        watched = std::move(path);
+        num_signals = 0;
+        old_ = std::signal(SIGTERM, look_at_watched);
+    }
+    SignalWatch(const SignalWatch&) = delete;
+    SignalWatch& operator=(const SignalWatch&) = delete;
+    ~SignalWatch() { std::signal(SIGTERM, old_); }
+
+  private:
+    void (*old_)(int) = nullptr;
+};
 
 ssize_t take_nothing(int, const void*, std::size_t) {
     return 0;
@@ -105,4 +141,55 @@ TEST_CASE("a folder in the place of the file stays, and the temporary file goes"
 TEST_CASE("reading a missing file names it", "[report][pure]") {
     CHECK_THROWS_MATCHES(read_file("/nowhere/a.csv"), FileError,
                          MessageMatches(ContainsSubstring("cannot read /nowhere/a.csv")));
+}
+
+TEST_CASE("files that belong together are replaced all or none", "[report][pure]") {
+    const TemporaryFolder folder;
+    const std::vector<NewFile> old = {{folder.path() / "a", "old"}, {folder.path() / "b", "old"}};
+    write_files_atomically(old);
+    const std::vector<NewFile> too_large = {{folder.path() / "a", ""},
+                                            {folder.path() / "b", "0123456789"}};
+    CHECK_THROWS_MATCHES(write_files_atomically(too_large, fill_the_disk), FileError,
+                         MessageMatches(ContainsSubstring("/b: No space left on device")));
+    CHECK(read_file(folder.path() / "a") == "old");
+    CHECK(read_file(folder.path() / "b") == "old");
+    std::filesystem::remove(folder.path() / "b");
+    std::filesystem::create_directory(folder.path() / "b");
+    CHECK_THROWS_AS(write_files_atomically(too_large), FileError);
+    CHECK(read_file(folder.path() / "a") == "old");
+    CHECK(folder.names() == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("a signal in the middle of a file waits until the file is whole", "[report][pure]") {
+    const TemporaryFolder folder;
+    const SignalWatch watch(folder.path() / "b");
+    const std::vector<NewFile> files = {{folder.path() / "a", "first"},
+                                        {folder.path() / "b", "second"}};
+    write_files_atomically(files, write_and_get_terminated);
+    CHECK(num_signals == 1);
+    CHECK(was_complete == 1);
+    CHECK(read_file(folder.path() / "b") == "second");
+    CHECK_THROWS_AS(write_file_atomically(folder.path() / "c", "0123456789",
+                                          [](int descriptor, const void* bytes, std::size_t n) {
+                                              write_and_get_terminated(descriptor, bytes, n);
+                                              errno = ENOSPC;
+                                              return ssize_t{-1};
+                                          }),
+                    FileError);
+    CHECK(num_signals == 2);
+    CHECK(folder.names() == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("a folder that takes no file is found out before there is one", "[report][pure]") {
+    const TemporaryFolder folder;
+    CHECK_NOTHROW(require_writable(folder.path()));
+    CHECK(folder.names().empty());
+    write_file_atomically(folder.path() / "file", "");
+    CHECK_THROWS_MATCHES(require_writable(folder.path() / "no"), FileError,
+                         MessageMatches(ContainsSubstring("/no does not exist")));
+    CHECK_THROWS_MATCHES(require_writable(folder.path() / "file"), FileError,
+                         MessageMatches(ContainsSubstring("/file does not exist")));
+    // A folder in which nobody can make a file, not even root.
+    CHECK_THROWS_MATCHES(require_writable("/proc/self"), FileError,
+                         MessageMatches(ContainsSubstring("cannot write /proc/self/probe: ")));
 }

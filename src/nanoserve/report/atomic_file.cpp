@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <list>
+#include <string>
 #include <system_error>
 
 namespace nanoserve::report {
@@ -18,6 +21,26 @@ namespace {
     throw FileError(fmt::format("cannot {} {}: {}", verb, path.string(),
                                 std::generic_category().message(error)));
 }
+
+// While it lives, the signals by which somebody ends a program wait: a file half renamed, or a
+// temporary one left behind, would be the answer.
+class SignalHold {
+  public:
+    SignalHold() {
+        sigset_t held;
+        sigemptyset(&held);
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+            sigaddset(&held, signal);
+        }
+        ::pthread_sigmask(SIG_BLOCK, &held, &before_);
+    }
+    SignalHold(const SignalHold&) = delete;
+    SignalHold& operator=(const SignalHold&) = delete;
+    ~SignalHold() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  private:
+    sigset_t before_{};
+};
 
 // A file that did not exist before, removed again unless it has been renamed to its final name.
 class TemporaryFile {
@@ -62,14 +85,23 @@ class TemporaryFile {
         }
     }
 
-    void rename_to_target() {
+    void flush() {
         if (::fsync(descriptor_) != 0) {
             throw_file_error("write", target_, errno);
         }
         // Some file systems report a full disk only here.
         const int closed = ::close(descriptor_);
         descriptor_ = -1;
-        if (closed != 0 || std::rename(path_.c_str(), target_.c_str()) != 0) {
+        if (closed != 0) {
+            throw_file_error("write", target_, errno);
+        }
+        if (std::error_code ignored; std::filesystem::is_directory(target_, ignored)) {
+            throw_file_error("write", target_, EISDIR);
+        }
+    }
+
+    void rename_to_target() {
+        if (std::rename(path_.c_str(), target_.c_str()) != 0) {
             throw_file_error("write", target_, errno);
         }
         renamed_ = true;
@@ -90,9 +122,32 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents,
                            WriteBytes write_bytes) {
-    TemporaryFile file(path);
-    file.write_all(contents, write_bytes);
-    file.rename_to_target();
+    const NewFile file{path, std::string(contents)};
+    write_files_atomically({&file, 1}, write_bytes);
+}
+
+void write_files_atomically(std::span<const NewFile> files) {
+    write_files_atomically(files, &::write);
+}
+
+void write_files_atomically(std::span<const NewFile> files, WriteBytes write_bytes) {
+    const SignalHold hold;
+    std::list<TemporaryFile> written;
+    for (const NewFile& file : files) {
+        written.emplace_back(file.path).write_all(file.contents, write_bytes);
+        written.back().flush();
+    }
+    for (TemporaryFile& file : written) {
+        file.rename_to_target();
+    }
+}
+
+void require_writable(const std::filesystem::path& folder) {
+    if (std::error_code ignored; !std::filesystem::is_directory(folder, ignored)) {
+        throw FileError(fmt::format("the folder {} does not exist", folder.string()));
+    }
+    const SignalHold hold;
+    const TemporaryFile probe(folder / "probe");
 }
 
 std::string read_file(const std::filesystem::path& path) {

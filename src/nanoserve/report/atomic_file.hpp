@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,17 +18,34 @@ namespace nanoserve::report {
 /// POSIX `write`.
 using WriteBytes = ssize_t (*)(int descriptor, const void* bytes, std::size_t num_bytes);
 
+/// A file that is to be written.
+struct NewFile {
+    std::filesystem::path path;
+    std::string contents;
+};
+
 /// Replaces `path` by a file that holds `contents`.
 ///
 /// The bytes go to a temporary file in the same folder, are flushed to the disk, and take the name
 /// `path` in one step. On any failure (missing folder, no permission, disk full, a folder in the
 /// way) the temporary file is removed, whatever stood at `path` is left as it was, and `FileError`
-/// says which file and why.
+/// says which file and why. SIGINT, SIGTERM and SIGHUP wait until it is done, one way or the other.
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
 
 /// The same with another `write`, so that a test can fill the disk.
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents,
                            WriteBytes write_bytes);
+
+/// The same for files that belong together: all bytes are on the disk before the first file takes
+/// its name, so a failure to write one leaves all of them as they were.
+void write_files_atomically(std::span<const NewFile> files);
+
+/// The same with another `write`.
+void write_files_atomically(std::span<const NewFile> files, WriteBytes write_bytes);
+
+/// Throws `FileError` unless `folder` is one in which a file can be made: makes one and removes it.
+/// To be asked before the minutes that a measurement takes.
+void require_writable(const std::filesystem::path& folder);
 
 /// The contents of `path`. Throws `FileError` when it is no readable file.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);

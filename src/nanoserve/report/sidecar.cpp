@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/report/atomic_file.hpp>
+#include <nanoserve/report/csv.hpp>
 #include <nanoserve/report/file_error.hpp>
 #include <nanoserve/report/sidecar.hpp>
 
@@ -197,6 +198,12 @@ Sidecar parse_sidecar(std::string_view text) {
 
 void write_sidecar(const std::filesystem::path& path, const Sidecar& sidecar) {
     write_file_atomically(path, to_json(sidecar));
+}
+
+void write_results(const std::filesystem::path& csv_path, std::span<const ReadRow> rows,
+                   const Sidecar& sidecar) {
+    const NewFile files[] = {{csv_path, to_csv(rows)}, {sidecar_path(csv_path), to_json(sidecar)}};
+    write_files_atomically(files);
 }
 
 Sidecar read_sidecar(const std::filesystem::path& path) {

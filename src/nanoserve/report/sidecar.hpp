@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,6 +60,10 @@ struct Sidecar {
 
 /// Writes `to_json(sidecar)` to `path`; see `write_file_atomically` for what happens on failure.
 void write_sidecar(const std::filesystem::path& path, const Sidecar& sidecar);
+
+/// Replaces a result file and its sidecar, both or neither; see `write_files_atomically`.
+void write_results(const std::filesystem::path& csv_path, std::span<const ReadRow> rows,
+                   const Sidecar& sidecar);
 
 /// `parse_sidecar` of the file; errors name the file too.
 [[nodiscard]] Sidecar read_sidecar(const std::filesystem::path& path);
