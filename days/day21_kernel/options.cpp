@@ -104,8 +104,8 @@ std::variant<Options, Refusal> parse_options(int argc, const char* const* argv) 
         sort_unique(options.histories);
         if (std::error_code ignored;
             !options.data.empty() && !std::filesystem::is_directory(options.data, ignored)) {
-            return Refusal{kWrongUsage,
-                           fmt::format("--data: there is no folder {}", options.data.string())};
+            return Refusal{kWrongUsage, one_line(fmt::format("--data: there is no folder {}",
+                                                             options.data.string()))};
         }
         return options;
     } catch (const CLI::CallForHelp&) {

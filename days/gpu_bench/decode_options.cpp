@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <system_error>
 
 namespace nanoserve::gpu_bench {
 namespace {
@@ -71,12 +72,14 @@ std::variant<DecodeOptions, Refusal> understand(const DecodeDay& day, Flags flag
         options.num_samples = kQuickSamples;
     }
     if (options.set.cells.empty()) {
-        return Refusal{kWrongUsage, fmt::format("--cells: no cell of {} has {} in its label",
-                                                flags.set, fmt::join(options.cells, " or "))};
-    }
-    if (!options.data.empty() && !std::filesystem::is_directory(options.data)) {
         return Refusal{kWrongUsage,
-                       fmt::format("--data: there is no folder {}", options.data.string())};
+                       one_line(fmt::format("--cells: no cell of {} has {} in its label", flags.set,
+                                            fmt::join(options.cells, " or ")))};
+    }
+    if (std::error_code ignored;
+        !options.data.empty() && !std::filesystem::is_directory(options.data, ignored)) {
+        return Refusal{kWrongUsage, one_line(fmt::format("--data: there is no folder {}",
+                                                         options.data.string()))};
     }
     return options;
 }

@@ -39,6 +39,7 @@ TEST_CASE("Day 21 refuses a wrong flag in one line with its limit", "[days]") {
 
 TEST_CASE("Day 21 refuses a data folder that isn't there, or can't be looked up", "[days]") {
     refused({"--data", "nowhere"}, "--data: there is no folder nowhere");
+    refused({"--data", "of\ntwo lines"}, "--data: there is no folder of two lines");
     const std::string too_long(5000, 'x');
     refused({"--data", too_long.c_str()}, "--data: there is no folder xxx");
 }

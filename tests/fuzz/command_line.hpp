@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-// A fuzzer's bytes as a command line, and back: one word a line.
+// A fuzzer's bytes as a command line, and back: each word ends with a NUL, as in a real one.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace nanoserve::fuzz {
 
 class CommandLine {
   public:
-    /// The words behind the program's name; a NUL ends a word early, as it does in a real argv.
-    CommandLine(std::string program, std::string_view lines) {
+    /// The words behind the program's name.
+    CommandLine(std::string program, std::string_view words) {
         words_.push_back(std::move(program));
-        while (!lines.empty()) {
-            const std::size_t end = std::min(lines.find('\n'), lines.size());
-            words_.emplace_back(lines.substr(0, end));
-            lines.remove_prefix(std::min(end + 1, lines.size()));
+        while (!words.empty()) {
+            const std::size_t end = std::min(words.find('\0'), words.size());
+            words_.emplace_back(words.substr(0, end));
+            words.remove_prefix(std::min(end + 1, words.size()));
         }
         point();
     }
