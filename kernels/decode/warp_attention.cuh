@@ -75,11 +75,12 @@ class WarpAttention {
 
     /// q: [group_size, head_dim], 4-byte aligned.
     __device__ void load_query(const T* q, int group_size) {
-        const T* words = q + (lane_ / 4 * Config::kHeadDim + lane_ % 4 * kLaneElements);
+        const unsigned column = b_element(lane_, 0).column;  // of [element, query head]
+        const T* words = q + (column * Config::kHeadDim + lane_ % 4 * kLaneElements);
         ptx::keep(words);
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
-            const bool present = 8 * tile + static_cast<int>(lane_ / 4) < group_size;
+            const bool present = 8 * tile + static_cast<int>(column) < group_size;
 #pragma unroll
             for (int step = 0; step < kSteps; ++step) {
                 const T* first = words + 8 * tile * Config::kHeadDim + 16 * step;
