@@ -80,6 +80,7 @@ __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head
     for (int stage = 0; stage < Config::kStages; ++stage) {
         ask(stage, stage);
     }
+    attention.convert_query();
     if constexpr (!std::is_same_v<LaterEnd, NoLaterEnd>) {
         num_tiles = min(num_tiles, walk.num_tiles(later_end(tiles_of(seq_len))));
     }

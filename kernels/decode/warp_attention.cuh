@@ -73,7 +73,7 @@ class WarpAttention {
         ptx::keep(value_offset_);
     }
 
-    /// q: [group_size, head_dim], 4-byte aligned.
+    /// Asks for q: [group_size, head_dim], 4-byte aligned. convert_query() is due before a tile.
     __device__ void load_query(const T* q, int group_size) {
         const unsigned column = b_element(lane_, 0).column;  // of [element, query head]
         const T* words = q + (column * Config::kHeadDim + lane_ % 4 * kLaneElements);
@@ -87,8 +87,15 @@ class WarpAttention {
                 q_[tile][step][0] = present ? load_word(first) : 0;
                 q_[tile][step][1] = present ? load_word(first + kNextWord) : 0;
             }
-            if constexpr (kConvertsQuery) {
-                convert_query(tile);
+        }
+    }
+
+    /// Makes q what the products take, once it has come: behind what need not wait for it.
+    __device__ void convert_query() {
+        if constexpr (kConvertsQuery) {
+#pragma unroll
+            for (int tile = 0; tile < kTiles; ++tile) {
+                convert_head_tile(tile);
             }
         }
     }
@@ -243,7 +250,7 @@ class WarpAttention {
 
     // bf16 q in fp16, whose largest number is 2^16: each head's by the power of two that brings its
     // largest element to [2^15, 2^16). The scores of its column are multiplied by the inverse.
-    __device__ void convert_query(int tile) {
+    __device__ void convert_head_tile(int tile) {
         float largest = 0.0f;
 #pragma unroll
         for (const auto& words : q_[tile]) {
