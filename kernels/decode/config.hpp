@@ -47,9 +47,9 @@ struct DecodeConfig {
     /// Neighbouring lanes that copy chunks of the same row.
     static constexpr int kLanesPerRow = std::gcd(kChunks, 32);
 
-    /// Tiles of K and V that a warp has on their way: up to 16 KB, so that 8 warps have 96 to 128
+    /// Tiles of K and V that a warp has on their way: about 16 KB, so that 8 warps have 96 to 144
     /// KB. An H200 gains nothing from more, and short histories lose.
-    static constexpr int kStages = 16384 / kStageBytes;
+    static constexpr int kStages = (16384 + kStageBytes / 2) / kStageBytes;
 
     /// Loads of matrices along a row, two chunks each, and the products that one serves.
     static constexpr int kLoads = kChunks / 2;
