@@ -117,6 +117,7 @@ __host__ __device__ DecodeMemory<Config> divide_memory(const DecodeArgs& args,
             args.splits_log2};
 }
 
+//! [kernel]
 // blockIdx = (KV heads and split, the split fastest; sequence): the splits of some heads of a
 // sequence are one cluster.
 template <class Config>
@@ -162,6 +163,7 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
     ptx::wait_for_pushes(shared.barrier());
     merge_pushed(args, place, shared);
 }
+//! [kernel]
 
 // A thread block's own rows, one for each of its KV heads, as far as the schedule lets it read
 // them.

@@ -1,16 +1,38 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include "prediction.hpp"
+
+#include <nanoserve/model/require.hpp>
+
 #include <gpu_bench/decode_day.hpp>
 #include <kernels/paged_attention.hpp>
 
 namespace nanoserve::gpu_bench {
+namespace {
+
+// Only a plan that balances makes use of a workspace.
+std::optional<std::string> reason_not_to_balance(const PagedAttentionParams& params) {
+    if (auto reason = reason_not_to_decode(params)) {
+        return reason;
+    }
+    if (!day26::plan_of(params, true).balance) {
+        return "the plan is the same with a workspace";
+    }
+    return {};
+}
+
+}  // namespace
 
 std::vector<DecodeLaunch> decode_launches() {
     return {
         {.read = "paged_attention",
+         .launch = [](const PagedAttentionParams& params, const Workspace&,
+                      cudaStream_t stream) { paged_attention(params, stream); }},
+        {.read = "paged_attention_balanced",
          .launch = [](const PagedAttentionParams& params, const Workspace& workspace,
                       cudaStream_t stream) { paged_attention(params, stream, nullptr, workspace); },
-         .workspace_bytes = paged_attention_workspace_bytes}};
+         .workspace_bytes = paged_attention_workspace_bytes,
+         .reason_not_to = reason_not_to_balance}};
 }
 
 }  // namespace nanoserve::gpu_bench

@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
             "Day 26: times paged_attention, the front door, beside the ceilings: on the peers' "
             "cells, or with --shapes other\non other shapes, types, block sizes and orders. "
             "Without a GPU it shows how each batch is cut up, and the record.",
-        .reads = {{"paged_attention", day26::predicted_us}},
+        .reads = {{"paged_attention", day26::predicted_us},
+                  {"paged_attention_balanced", day26::predicted_balanced_us}},
         .sets = {{"road", "day-26-one-launch", day26::road_cells()},
                  {"other", "day-26-other-shapes", day26::other_cells()}},
         .story = day26::tell_without_gpu};

@@ -37,13 +37,15 @@ inline constexpr double kNextPageUs = 0.15;
     return params;
 }
 
-/// The plan of paged_decode for these sizes.
-[[nodiscard]] inline DecodePlan plan_of(const PagedAttentionParams& params) {
+/// The plan of paged_decode for these sizes, with a workspace or without.
+[[nodiscard]] inline DecodePlan plan_of(const PagedAttentionParams& params,
+                                        bool has_workspace = false) {
     const KVLayout& layout = params.kv.layout;
     return plan_decode({.num_seqs = params.num_seqs,
                         .num_kv_heads = layout.num_kv_heads,
                         .max_tokens = params.max_blocks_per_seq * layout.block_size,
-                        .bytes_per_row = layout.head_dim * bytes_of(layout.dtype)},
+                        .bytes_per_row = layout.head_dim * bytes_of(layout.dtype),
+                        .has_workspace = has_workspace},
                        {.num_sms = KnownGpu{}.num_sms});
 }
 
@@ -93,8 +95,17 @@ inline constexpr double kNextPageUs = 0.15;
     if (reason_not_to_decode(params)) {
         return predicted_general_us(gpu, cell);
     }
-    const double balance_us = cell.pattern == gpu_bench::Pattern::skewed ? gpu.push_merge_us : 0.0;
-    return predicted_decode_us(gpu, cell, plan_of(params)) + balance_us;
+    return predicted_decode_us(gpu, cell, plan_of(params));
+}
+
+/// The same with a workspace: the lengths of all sequences are added up, and parts meet in global
+/// memory, the last of them some 17 and more for each row.
+[[nodiscard]] inline double predicted_balanced_us(const ReadCell& cell) {
+    constexpr double kScheduleUs = 1.0;   // two passes over the lengths, a guess
+    constexpr double kLastMergeUs = 3.0;  // two trips through L2 and a counter, a guess
+    const KnownGpu gpu;
+    return predicted_decode_us(gpu, cell, plan_of(sizes_of(cell), true)) + kScheduleUs +
+           kLastMergeUs;
 }
 
 }  // namespace nanoserve::day26

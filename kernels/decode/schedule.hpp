@@ -73,7 +73,6 @@ NANOSERVE_DEVICE inline std::int32_t helper_tiles(std::int32_t tail_tiles,
 }
 //! [helper tiles]
 
-//! [pieces]
 /// The first helper whose range meets a row's tail. The pieces of a tail are numbered by helpers.
 NANOSERVE_DEVICE inline std::int32_t first_helper(const Schedule& schedule, const RowTail& tail) {
     return tail.begin / schedule.helper_tiles;
@@ -88,6 +87,7 @@ NANOSERVE_DEVICE inline std::int32_t num_pieces(const Schedule& schedule, const 
     return last - first_helper(schedule, tail) + 1;
 }
 
+//! [piece tiles]
 /// The tiles of a row in the piece that starts at tile `at` of all tails and goes on to the end of
 /// the tail or of the helper's range.
 NANOSERVE_DEVICE inline TileRange piece_tiles(const Schedule& schedule, const RowTail& tail,
@@ -98,7 +98,7 @@ NANOSERVE_DEVICE inline TileRange piece_tiles(const Schedule& schedule, const Ro
     return {.begin = schedule.own_limit + at - tail.begin,
             .end = schedule.own_limit + end - tail.begin};
 }
-//! [pieces]
+//! [piece tiles]
 
 /// Where the partial result of a piece stands in the workspace: different for all pieces, since
 /// from one to the next either the helper or the row is another.
