@@ -7,7 +7,7 @@
 // Work     one thread block per KV head of a sequence, for up to 8 query heads. A row is read by as
 //          many neighbouring lanes as it has chunks, so a warp takes several tokens at once: a tile
 //          is 4 such loads of K and of V. The warps take tiles in turn and never meet before the
-//          end; every row of lanes has an online softmax of its own.
+//          end; the lanes that read a row together have an online softmax of their own.
 // Traffic  2 * seq_len * head_dim * sizeof(T) bytes per KV head: each K and V byte once for its
 //          group (of up to 8). An SM has 16 warps of 4 KB on their way: 64 KB.
 // Steps    per warp: find_rows → load_keys, load_values → per tile: dot_chunks → add_up_chunks →
@@ -17,8 +17,7 @@
 // Edges    no visible token: out = 0, lse = -inf. Ids outside the pool are left out, impossible
 //          lengths clamped. Rows behind the end are not read: their chunks are zeros, their scores
 //          -inf.
-// Tests    tests/kernels/shared_heads_test.cpp on a GPU, tests/kernels/group_twin_test.cpp
-// anywhere.
+// Tests    tests/kernels/shared_heads_test.cpp on a GPU, group_twin_test.cpp there anywhere.
 #include <kernels/cuda_error.hpp>
 #include <kernels/shared_heads.hpp>
 #include <kernels/shared_heads/attend_group.hpp>

@@ -10,7 +10,7 @@
 // Steps    split_range → attend_group → store the partial result; second launch: merge_parts over
 //          the splits → write_element.
 // Edges    a split without tokens stores max -inf, sum 0 and zeros; the rest as shared_heads.
-// Tests    tests/kernels/split_kv_test.cpp on a GPU, tests/kernels/group_twin_test.cpp anywhere.
+// Tests    tests/kernels/split_kv_test.cpp on a GPU, group_twin_test.cpp there anywhere.
 #include <nanoserve/model/require.hpp>
 
 #include <kernels/cuda_error.hpp>

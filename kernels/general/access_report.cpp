@@ -92,7 +92,9 @@ std::string access_picture(const AccessReport& report) {
             SlotCounts counts(layout);
             counts.add(report.at(seq, head));
             groups[static_cast<std::size_t>(head / group_size)].add(report.at(seq, head));
-            picture += lines_of(join_text("query head ", head), layout, counts);
+            if (report.num_q_heads != layout.num_kv_heads) {  // else the same as the KV head's
+                picture += lines_of(join_text("query head ", head), layout, counts);
+            }
         }
         for (std::int32_t head = 0; head < layout.num_kv_heads; ++head) {
             picture += lines_of(join_text("KV head ", head), layout,

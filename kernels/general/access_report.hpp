@@ -42,8 +42,9 @@ struct AccessReport {
 
 /// Draws how often each slot of the pool was read, for caches small enough to look at: for each
 /// sequence, a line of K and one of V for every query head, then for every KV head the reads of its
-/// whole group. Blocks stand in physical order; a digit counts the reads of a slot (`+` for more
-/// than 9), `.` is a slot that nobody read.
+/// whole group. Where each KV head has but one reader, the lines of the query heads are left out.
+/// Blocks stand in physical order; a digit counts the reads of a slot (`+` for more than 9), `.` is
+/// a slot that nobody read.
 [[nodiscard]] std::string access_picture(const AccessReport& report);
 
 }  // namespace nanoserve

@@ -4,8 +4,8 @@
 
 #include <nanoserve/model/dtype.hpp>
 
-#include <kernels/general/attend_head.hpp>
 #include <kernels/general/base2.hpp>
+#include <kernels/general/config.hpp>
 #include <kernels/general/host_device.hpp>
 #include <kernels/shared_heads/chunk.hpp>
 #include <kernels/shared_heads/config.hpp>
@@ -120,7 +120,7 @@ NANOSERVE_DEVICE void load_query(const SharedHeadsArgs& args, const QueryGroup& 
     load_query_of<Config, float>(args, group, chunk, query);
 }
 
-//! [load tile]
+//! [find rows]
 // A tile is kSteps rows for each reader of the warp. In one step neighbouring readers take
 // neighbouring tokens, so that a warp asks for a run of whole rows. Behind the end, and where the
 // table names no block of the pool, there are none.
@@ -130,32 +130,31 @@ NANOSERVE_DEVICE void find_rows(const SharedHeadsArgs& args, std::int32_t kv_hea
                                 LaneRows<Config>& tile) {
     const LaneMap lanes{args.chunks_log2};
     const KVLayout& layout = args.params.kv.layout;
-    const std::int32_t first = first_token + lanes.reader(lane);
     const ChunkIndex lane_chunk = static_cast<ChunkIndex>(kv_head) * args.head_chunks +
                                   static_cast<ChunkIndex>(lanes.chunk(lane));
-    BlockId blocks[Config::kSteps];
+    std::int32_t tokens[Config::kSteps];
     std::int32_t slots[Config::kSteps];
+    BlockId blocks[Config::kSteps];
     NANOSERVE_UNROLL
     for (int step = 0; step < Config::kSteps; ++step) {
-        const std::int32_t token = first + step * lanes.num_readers();
-        const auto i = static_cast<std::int32_t>(
-            args.by_block_size.quotient(static_cast<std::uint32_t>(token)));
-        slots[step] = token - i * layout.block_size;
-        blocks[step] = token < end ? memory.block_id(i) : 0;
+        tokens[step] = first_token + step * lanes.num_readers() + lanes.reader(lane);
+        const std::int32_t i = args.table_entry(tokens[step]);
+        slots[step] = tokens[step] - i * layout.block_size;
+        blocks[step] = tokens[step] < end ? memory.block_id(i) : 0;
     }  // all entries are asked for before the first is used
     NANOSERVE_UNROLL
     for (int step = 0; step < Config::kSteps; ++step) {
-        const std::int32_t token = first + step * lanes.num_readers();
         const auto block = static_cast<std::uint32_t>(blocks[step]);  // below 0: very large
         const bool is_in_pool = block < static_cast<std::uint32_t>(layout.num_blocks);
         tile.saw_absent |= !is_in_pool;
-        tile.chunks[step] = token < end && is_in_pool
+        tile.chunks[step] = tokens[step] < end && is_in_pool
                                 ? block * args.block_chunks +
                                       static_cast<ChunkIndex>(slots[step]) * args.token_chunks +
                                       lane_chunk
                                 : kNoChunk;
     }
 }
+//! [find rows]
 
 template <class Config, class Memory>
 NANOSERVE_DEVICE void load_keys(Memory& memory, LaneRows<Config>& tile) {
@@ -174,9 +173,7 @@ NANOSERVE_DEVICE void load_values(Memory& memory, LaneRows<Config>& tile) {
         tile.v[step] = index == kNoChunk ? Chunk{} : memory.value_chunk(index);
     }
 }
-//! [load tile]
 
-//! [dot keys]
 // A lane's part of the scores: its chunk of K with its chunk of q, for all heads.
 template <class Config>
 NANOSERVE_DEVICE void dot_chunks(const GroupQuery<Config>& query, const LaneRows<Config>& tile,
@@ -195,6 +192,7 @@ NANOSERVE_DEVICE void dot_chunks(const GroupQuery<Config>& query, const LaneRows
     }
 }
 
+//! [add up chunks]
 // Adds up what the lanes of a reader found; then each of them has the whole dot products.
 template <class Config, class Warp, class Scores>
 NANOSERVE_DEVICE void add_up_chunks(int chunks_log2, Warp& warp, Scores& scores) {
@@ -211,7 +209,7 @@ NANOSERVE_DEVICE void add_up_chunks(int chunks_log2, Warp& warp, Scores& scores)
         });
     }
 }
-//! [dot keys]
+//! [add up chunks]
 
 template <class Config>
 NANOSERVE_DEVICE void mask_absent(const LaneRows<Config>& tile, TileScores<Config>& scores) {
@@ -226,7 +224,6 @@ NANOSERVE_DEVICE void mask_absent(const LaneRows<Config>& tile, TileScores<Confi
     }
 }
 
-//! [weigh scores]
 // Moves a head's sums to a larger maximum: what they would have been with it from the start.
 template <class Config>
 NANOSERVE_DEVICE void raise_max(float max, int head, GroupSums<Config>& sums) {
@@ -239,7 +236,8 @@ NANOSERVE_DEVICE void raise_max(float max, int head, GroupSums<Config>& sums) {
     }
 }
 
-// Turns the scores into weights, and adds these up.
+//! [weigh scores]
+// Raises each head's maximum, moves its sums there, turns its scores into weights, adds these up.
 template <class Config>
 NANOSERVE_DEVICE void weigh_scores(TileScores<Config>& scores, GroupSums<Config>& sums) {
     NANOSERVE_UNROLL

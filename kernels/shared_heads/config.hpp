@@ -5,6 +5,7 @@
 #include <nanoserve/attention/paged_attention_params.hpp>
 
 #include <kernels/general/divider.hpp>
+#include <kernels/general/host_device.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -21,9 +22,9 @@ constexpr int kChunkBytes = 16;
 /// @tparam kHeadsTogether query heads that a thread block has room for
 template <class Element, int kHeadsTogether>
 struct SharedHeadsConfig {
-    using T = Element;
-    static constexpr int kHeads = kHeadsTogether;
-    static constexpr int kNumLanes = 32;                                         ///< of a warp
+    using T = Element;                             ///< of the pools
+    static constexpr int kHeads = kHeadsTogether;  ///< query heads that share a row
+    static constexpr int kNumLanes = 32;           ///< of a warp
     static constexpr int kElements = kChunkBytes / static_cast<int>(sizeof(T));  ///< of a chunk
     static constexpr int kMaxHeadDim =
         kElements * kNumLanes;  ///< a row has one chunk for each lane
@@ -55,6 +56,11 @@ struct SharedHeadsArgs {
     std::int32_t group_size = 0;      ///< query heads of a KV head
     std::int32_t num_passes = 1;      ///< thread blocks that share out the heads of a large group
     std::uint32_t* status = nullptr;  ///< takes bits of ReadStatus; may be nullptr
+
+    /// The entry of a token in its sequence's table.
+    [[nodiscard]] NANOSERVE_DEVICE std::int32_t table_entry(std::int32_t token) const {
+        return static_cast<std::int32_t>(by_block_size.quotient(static_cast<std::uint32_t>(token)));
+    }
 };
 
 static_assert(std::is_trivially_copyable_v<SharedHeadsArgs>, "a kernel takes them by value");

@@ -17,9 +17,9 @@ namespace nanoserve {
 /// @endcode
 /// Without tokens: -inf, 0, 0. The output over all tokens is out / sum.
 struct ElementSums {
-    float max = -std::numeric_limits<float>::infinity();
-    float sum = 0.0f;
-    float out = 0.0f;
+    float max = -std::numeric_limits<float>::infinity();  ///< in base 2
+    float sum = 0.0f;                                     ///< of the weights
+    float out = 0.0f;                                     ///< of weight * v, not yet divided
 };
 
 //! [merge parts]

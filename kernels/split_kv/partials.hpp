@@ -17,11 +17,11 @@ namespace nanoserve {
 /// the caller's workspace. A row is one query head of one sequence, seq * num_q_heads + head. Goes
 /// to kernels by value.
 struct Partials {
-    float* out = nullptr;  ///< [num_rows, num_splits, head_dim], not yet divided
-    float* max = nullptr;  ///< [num_rows, num_splits], in base 2; -inf: no tokens
-    float* sum = nullptr;  ///< [num_rows, num_splits], of 2^(score - max)
-    std::int32_t num_splits = 1;
-    std::int32_t head_dim = 0;
+    float* out = nullptr;         ///< [num_rows, num_splits, head_dim], not yet divided
+    float* max = nullptr;         ///< [num_rows, num_splits], in base 2; -inf: no tokens
+    float* sum = nullptr;         ///< [num_rows, num_splits], of 2^(score - max)
+    std::int32_t num_splits = 1;  ///< parts of each row
+    std::int32_t head_dim = 0;    ///< elements of a row
 
     /// Element d of a row, as summed by one split.
     [[nodiscard]] NANOSERVE_DEVICE ElementSums load(std::int64_t row, std::int32_t split,

@@ -229,6 +229,21 @@ TEST_CASE("the group's twin reads q out of a packed row, and may leave out lse",
     CHECK(test.out() == expected);
 }
 
+TEST_CASE("the picture shows what the whole group read, once", "[shared_heads]") {
+    PagedCase test({.shape = {.num_q_heads = 2, .num_kv_heads = 1, .head_dim = 8},
+                    .block_size = 4,
+                    .seq_lens = {6}});
+    test.tables().block_tables = {3, 1, -1};
+    for (int t = 0; t < 6; ++t) {
+        test.set_row(true, t < 4 ? 3 : 1, t % 4, 0, 1.0f);
+        test.set_row(false, t < 4 ? 3 : 1, t % 4, 0, 1.0f);
+    }
+    CHECK(access_picture(nanoserve::shared_heads_twin(test.params())) ==
+          "sequence 0        0    1    2    3    4\n"
+          "KV head 0       K .... 11.. .... 1111 ....\n"
+          "                V .... 11.. .... 1111 ....\n");
+}
+
 TEST_CASE("the counting chunks refuse what is not the sequence's own", "[shared_heads]") {
     PagedCase test({.block_size = 4, .seq_lens = {6, 4}});
     const PagedAttentionParams params = test.params();
