@@ -51,6 +51,20 @@ test_day_21_without_a_gpu_shows_what_each_head_reads() {
     shows out.txt day-21-reads.txt
 }
 
+test_day_22_without_a_gpu_shows_that_a_group_reads_each_row_once() {
+    expect status "$(status_of day day22_shared_heads)" 0
+    if ! grep -q 'No GPU is measured' out.txt; then exit 4; fi # there is one
+    shows out.txt day-22-reads.txt
+    says out.txt 'K and V hold 2560; Day 21 loads 5120, today 2560'
+}
+
+test_day_23_without_a_gpu_shows_a_split_history_and_its_merge() {
+    expect status "$(status_of day day23_split_kv)" 0
+    if ! grep -q 'No GPU is measured' out.txt; then exit 4; fi # there is one
+    shows out.txt day-23-splits.txt
+    says out.txt '1   16384      33            264'
+}
+
 test_day_27_without_a_gpu_shows_what_scales_are_good_for() {
     expect status "$(status_of day day27_fp8_cache)" 0
     if ! grep -q 'No GPU is measured' out.txt; then exit 4; fi # there is one
