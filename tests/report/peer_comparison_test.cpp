@@ -88,6 +88,25 @@ TEST_CASE("ragged cells, other types and cells without a ceiling are kept apart"
     CHECK(compare_with_peers(rows, "mine", peers).empty());
 }
 
+TEST_CASE("a time that can't be one is not compared", "[report][pure]") {
+    const double no_time = GENERATE(0.0, -1.0, 1e300);
+    const std::vector<PeerRow> peers = {peer_row("fa3", 64, 8, 16, 6.0),
+                                        peer_row("load_only_nhd", 64, 8, 16, 2.0)};
+    const std::vector<ReadRow> ours = {our_row("mine", 64, 8, 16, 2.0, 1.0)};
+    REQUIRE(compare_with_peers(ours, "mine", peers).size() == 1);
+    for (const std::size_t i : {0u, 1u}) {
+        std::vector<PeerRow> changed = peers;
+        changed[i].best_us = no_time;
+        CHECK(compare_with_peers(ours, "mine", changed).empty());
+    }
+    std::vector<ReadRow> changed = ours;
+    changed[0].best_us = no_time;
+    CHECK(compare_with_peers(changed, "mine", peers).empty());
+    changed = ours;
+    changed[0].floor_us = no_time;
+    CHECK(compare_with_peers(changed, "mine", peers).empty());
+}
+
 TEST_CASE("claims are geometric means for each head_dim, and the lost cells by name",
           "[report][pure]") {
     std::vector<PeerRow> peers;

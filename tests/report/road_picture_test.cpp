@@ -92,6 +92,20 @@ TEST_CASE("a day that did not read a cell leaves its column empty", "[report][pu
     CHECK(panel.curves[1].points.size() == 3);
 }
 
+TEST_CASE("a time that no axis can show is not drawn", "[report][pure]") {
+    std::vector<RoadDay> days = sample_days();
+    for (ReadRow& row : days[0].rows) {
+        row.best_us = 1e300;
+    }
+    for (ReadRow& row : days[1].rows) {
+        row.predicted_us = 0;
+    }
+    const RoadPanel panel = road_picture(days, kCells, {}).panels[0];
+    REQUIRE(panel.curves[0].points.size() == 2);
+    CHECK(panel.curves[0].points[0].column == panel.days[1].column);
+    CHECK(!panel.curves[0].points[0].predicted);
+}
+
 TEST_CASE("a road needs two days, and each cell a row", "[report][pure]") {
     const std::vector<RoadDay> one = {sample_day(21, "kernel", 40)};
     CHECK_THROWS_MATCHES(road_picture(one, kCells, {}), std::invalid_argument,

@@ -12,6 +12,11 @@
 namespace nanoserve::report {
 namespace {
 
+// From a femtosecond to thirty years: what lies beyond is no measurement.
+bool is_time(double us) {
+    return us >= 1e-9 && us <= 1e15;
+}
+
 bool is_ceiling(const PeerRow& row) {
     return row.peer.starts_with("load_only");
 }
@@ -33,11 +38,11 @@ std::vector<PeerRow> peers_of(std::span<const PeerRow> peers, const ReadRow& row
 std::vector<PeerTime> times_of(std::span<const PeerRow> peers) {
     const auto ceiling = std::ranges::find(peers, "load_only_nhd", &PeerRow::peer);
     std::vector<PeerTime> times;
-    if (ceiling == peers.end() || !(ceiling->best_us > 0)) {
+    if (ceiling == peers.end() || !is_time(ceiling->best_us)) {
         return times;
     }
     for (const PeerRow& peer : peers) {
-        if (!is_ceiling(peer)) {
+        if (!is_ceiling(peer) && is_time(peer.best_us)) {
             times.push_back({peer.peer, peer.best_us, peer.best_us / ceiling->best_us});
         }
     }
@@ -87,7 +92,8 @@ std::vector<PeerCell> compare_with_peers(std::span<const ReadRow> rows, std::str
                                          std::span<const PeerRow> peers) {
     std::vector<PeerCell> cells;
     for (const ReadRow& row : rows) {
-        if (row.read != read || !row.best_us || !row.floor_us || !(*row.floor_us > 0)) {
+        if (row.read != read || !is_time(row.best_us.value_or(0)) ||
+            !is_time(row.floor_us.value_or(0))) {
             continue;
         }
         std::vector<PeerTime> times = times_of(peers_of(peers, row));

@@ -40,7 +40,8 @@ struct PeerCell {
 };
 
 /// The cells that `rows` of the read `read` and `peers` of the same dtype share, in the order of
-/// `rows`. A cell of ours without a ceiling, and a cell whose peers have none, is left out.
+/// `rows`. A cell of ours without a ceiling, and a cell whose peers have none, is left out; so is a
+/// time that can't be one, such as 0.
 [[nodiscard]] std::vector<PeerCell> compare_with_peers(std::span<const ReadRow> rows,
                                                        std::string_view read,
                                                        std::span<const PeerRow> peers);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/report/number_text.hpp>
+#include <nanoserve/report/plot/paged_read_facts.hpp>
 #include <nanoserve/report/plot/road_picture.hpp>
 #include <nanoserve/report/plot/wrapped_text.hpp>
 
@@ -26,11 +27,11 @@ std::optional<RoadPoint> point_of(const RoadDay& day, std::int64_t head_dim, con
                each.head_dim == head_dim && each.num_seqs == cell.num_seqs &&
                each.seq_len == cell.seq_len && each.pattern == "uniform" && each.layout == "NHD";
     });
-    if (row == day.rows.end() || !row->best_us || !row->floor_us || !(*row->floor_us > 0)) {
+    if (row == day.rows.end() || !is_drawable(row->best_us) || !is_drawable(row->floor_us)) {
         return std::nullopt;
     }
     RoadPoint point{.column = 0, .measured = *row->best_us / *row->floor_us, .predicted = {}};
-    if (row->predicted_us && *row->predicted_us > 0) {
+    if (is_drawable(row->predicted_us)) {
         point.predicted = *row->predicted_us / *row->floor_us;
     }
     return point;
