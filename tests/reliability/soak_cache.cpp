@@ -150,7 +150,7 @@ class Soak {
             const SeqId parent = pick_seq(random_);
             model_.fork(parent, cache_.fork(parent));
             ++counts_.forks;
-        } else if (choice < 61) {
+        } else if (choice == 60) {
             free(pick_seq(random_));
         } else {
             write(pick_seq(random_), choice < 220 ? 1 + pick(kMaxPrefill) : 1);
