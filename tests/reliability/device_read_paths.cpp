@@ -5,6 +5,8 @@
 #include "reliability/read_path.hpp"
 #include "support/device_case.hpp"
 
+#include <kernels/async_copy.hpp>
+#include <kernels/async_copy/rounding_bounds.hpp>
 #include <kernels/decode/plan.hpp>
 #include <kernels/decode/rounding_bounds.hpp>
 #include <kernels/device.hpp>
@@ -15,6 +17,7 @@
 #include <kernels/shared_heads.hpp>
 #include <kernels/shared_heads/rounding_bounds.hpp>
 #include <kernels/split_kv.hpp>
+#include <kernels/tensor_cores.hpp>
 
 #include <stdexcept>
 
@@ -36,7 +39,7 @@ std::uint32_t read_on_device(const Kernel& kernel, const PagedAttentionParams& h
     return result.status;
 }
 
-// Calls kernel(workspace), a workspace of zeros that lives until the kernel is done.
+// Calls launch(workspace), a workspace of zeros that lives until the kernel is done.
 template <class Launch>
 void with_workspace(std::size_t num_bytes, Launch launch) {
     const DeviceBuffer memory(std::vector<std::byte>(num_bytes, std::byte{0}));
@@ -54,6 +57,18 @@ std::optional<std::string> reason_not_general(const PagedAttentionParams& p) {
 }
 
 constexpr std::int32_t kNumSplits = 5;
+
+// async_copy_attention or tensor_core_attention, by the plan for the batch. What is refused is
+// refused before a workspace is looked at.
+template <auto kAttention>
+void planned(const PagedAttentionParams& p, std::uint32_t* status) {
+    const bool refused = reason_not_to_use_tensor_cores(p).has_value();
+    const AsyncCopyPlan plan = refused ? AsyncCopyPlan{} : plan_async_copy(p);
+    with_workspace(refused ? 16 : partials_bytes(p, plan.num_splits),
+                   [&](const Workspace& workspace) {
+                       kAttention(p, plan, workspace.data, workspace.num_bytes, nullptr, status);
+                   });
+}
 
 RoundingBounds front_door_bounds(const PagedAttentionParams& p) {
     return choose_kernel(p) == AttentionKernel::decode ? paged_decode_rounding_bounds(p)
@@ -93,6 +108,10 @@ std::vector<ReadPath> read_paths() {
             },
             reason_not_to_share_heads,
             [](const auto& p) { return shared_heads_rounding_bounds(p, kNumSplits); }),
+        path("async_copy_attention", planned<async_copy_attention>, reason_not_to_copy_async,
+             async_copy_rounding_bounds),
+        path("tensor_core_attention", planned<tensor_core_attention>,
+             reason_not_to_use_tensor_cores, paged_decode_rounding_bounds),
         path(
             "paged_decode", [](const auto& p, auto* status) { paged_decode(p, nullptr, status); },
             reason_not_to_decode, paged_decode_rounding_bounds),
@@ -109,7 +128,8 @@ std::vector<ReadPath> read_paths() {
             [](const auto& p, auto* status) { paged_attention(p, nullptr, status); },
             reason_not_general, front_door_bounds)};
     for (ReadPath& each : paths) {
-        each.keeps_the_range_of_values = !each.name.starts_with("paged_");
+        each.keeps_the_range_of_values =
+            !each.name.starts_with("paged_") && each.name != "tensor_core_attention";
     }
     return paths;
 }
