@@ -90,7 +90,10 @@ class Download {
 PagedAttentionParams host_params(PagedAttentionParams params, const HostRows& host) {
     params.q = host.q.data();
     params.out = nullptr;
-    params.kv = {.k_cache = host.k.data(), .v_cache = host.v.data(), .layout = host.layout};
+    params.kv = {.k_cache = host.k.data(),
+                 .v_cache = host.v.data(),
+                 .layout = host.layout,
+                 .scales = params.kv.scales};
     set_block_tables(params, host.tables);
     return params;
 }
@@ -209,7 +212,7 @@ double GpuCheck::operator()(const std::string& read, cudaStream_t stream,
             "{}: the outputs are off by {:.2g} of the largest; rounding explains {:.2g}", read,
             error, tolerance_));
     }
-    return error;
+    return relative_norm_error(checked.data(), dtype, oracle_);
 }
 
 void GpuCheck::require_same(const std::string& read, const std::string& other_read,

@@ -23,9 +23,9 @@ class GpuCheck {
     /// Downloads the rows of the checked sequences and computes their oracle. Throws CudaError.
     explicit GpuCheck(const DeviceBatch& batch);
 
-    /// Poisons all outputs with NaN, runs `replay`, and gives the first layer's relative error
-    /// against the oracle. `replay` writes the outputs of all layers, on `stream`. Throws
-    /// std::runtime_error, naming `read`, when the error is above tolerance() or when an output of
+    /// Poisons all outputs with NaN, runs `replay`, and gives the first layer's
+    /// relative_norm_error() against the oracle. `replay` writes the outputs of all layers, on `stream`. Throws
+    /// std::runtime_error, naming `read`, when relative_error() is above tolerance() or when an output of
     /// any layer is NaN or infinite.
     double operator()(const std::string& read, cudaStream_t stream, const GraphReplay& replay);
 

@@ -47,11 +47,14 @@ TEST_CASE("the oracle weighs two tokens as the formula does", "[attention]") {
     CHECK_THAT(oracle.out[0], WithinRel(1.0 / (1.0 + std::exp(-12.0 / std::sqrt(96.0))), 1e-14));
 }
 
-TEST_CASE("the error of an output counts its worst element, and NaN counts as infinite",
+TEST_CASE("the error of an output counts its worst element or all, and NaN as infinite",
           "[attention]") {
     const nanoserve::OracleResult oracle = {.out = {1.0, -4.0, 2.0}, .lse = {}};
     const float close[] = {1.0f, -4.0f, 2.5f};
     CHECK(nanoserve::relative_error(close, nanoserve::DType::fp32, oracle) == 0.125);
+    CHECK_THAT(nanoserve::relative_norm_error(close, nanoserve::DType::fp32, oracle),
+               WithinRel(0.5 / std::sqrt(1.0 + 16.0 + 4.0), 1e-14));
     const float poisoned[] = {std::nanf(""), -4.0f, 2.0f};
     CHECK(std::isinf(nanoserve::relative_error(poisoned, nanoserve::DType::fp32, oracle)));
+    CHECK(std::isinf(nanoserve::relative_norm_error(poisoned, nanoserve::DType::fp32, oracle)));
 }

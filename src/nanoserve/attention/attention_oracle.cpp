@@ -78,4 +78,19 @@ double relative_error(const void* out, DType dtype, const OracleResult& oracle) 
     return largest > 0.0 ? error / largest : error;
 }
 
+double relative_norm_error(const void* out, DType dtype, const OracleResult& oracle) {
+    double errors = 0.0;  // squares, added up
+    double all = 0.0;
+    for (std::size_t i = 0; i < oracle.out.size(); ++i) {
+        const double difference =
+            detail::element_at(out, dtype, static_cast<std::int64_t>(i)) - oracle.out[i];
+        errors += difference * difference;
+        all += oracle.out[i] * oracle.out[i];
+    }
+    if (std::isnan(errors)) {
+        return std::numeric_limits<double>::infinity();
+    }
+    return std::sqrt(all > 0.0 ? errors / all : errors);
+}
+
 }  // namespace nanoserve

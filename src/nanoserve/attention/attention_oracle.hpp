@@ -24,4 +24,8 @@ struct OracleResult {
 /// holds elements of `dtype`. NaN in `out` gives infinity.
 [[nodiscard]] double relative_error(const void* out, DType dtype, const OracleResult& oracle);
 
+/// The norm of out - oracle over the norm of oracle: the error of all elements together, as the
+/// field reports it. `out` holds elements of `dtype`. NaN in `out` gives infinity.
+[[nodiscard]] double relative_norm_error(const void* out, DType dtype, const OracleResult& oracle);
+
 }  // namespace nanoserve
