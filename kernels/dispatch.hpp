@@ -10,8 +10,9 @@ namespace nanoserve {
 
 /// The kernels behind paged_attention.
 enum class AttentionKernel : std::uint8_t {
-    general,  ///< general_attention, Day 21: every size and type
-    decode,   ///< paged_decode: tensor cores and one launch, for what reason_not_to_decode() takes
+    general,       ///< general_attention, Day 21: every size and type
+    shared_heads,  ///< shared_heads_attention, Day 22: rows of whole 16-byte chunks, also of fp32
+    decode,  ///< paged_decode: tensor cores and one launch, for what reason_not_to_decode() takes
 };
 
 /// The kernel for these parameters. Looks at types, sizes, strides and alignment, never at what a

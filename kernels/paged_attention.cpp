@@ -4,6 +4,7 @@
 #include <kernels/general_attention.hpp>
 #include <kernels/paged_attention.hpp>
 #include <kernels/paged_decode.hpp>
+#include <kernels/shared_heads.hpp>
 
 namespace nanoserve {
 
@@ -12,6 +13,8 @@ void paged_attention(const PagedAttentionParams& params, cudaStream_t stream, st
     switch (choose_kernel(params)) {
         case AttentionKernel::decode:
             return paged_decode(params, stream, status, workspace);
+        case AttentionKernel::shared_heads:
+            return shared_heads_attention(params, stream, status);
         case AttentionKernel::general:
             return general_attention(params, stream, status);
     }

@@ -13,7 +13,8 @@
 namespace nanoserve {
 
 /// Decode attention over a paged KV cache on the GPU: the front door. Runs the kernel that
-/// choose_kernel() names: paged_decode for what it takes, general_attention for everything else.
+/// choose_kernel() names: paged_decode for what it takes, else shared_heads_attention for what it
+/// takes, and general_attention for everything else.
 /// The same parameters with the same meaning as for paged_attention_reference; every pointer in
 /// them is a device pointer, which must stay valid until the work on `stream` is done.
 ///

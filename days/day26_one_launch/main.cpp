@@ -15,12 +15,15 @@ int main(int argc, char** argv) {
         .program = "day26_one_launch",
         .about =
             "Day 26: times paged_attention, the front door, beside the ceilings: on the peers' "
-            "cells, or with --shapes other\non other shapes, types, block sizes and orders. "
+            "cells, or with --shapes other\non other shapes, types, block sizes and orders, or "
+            "with "
+            "--shapes peers --as-peers as the peers were timed. "
             "Without a GPU it shows how each batch is cut up, and the record.",
         .reads = {{"paged_attention", day26::predicted_us},
                   {"paged_attention_balanced", day26::predicted_balanced_us}},
         .sets = {{"road", "day-26-one-launch", day26::road_cells()},
-                 {"other", "day-26-other-shapes", day26::other_cells()}},
+                 {"other", "day-26-other-shapes", day26::other_cells()},
+                 {"peers", "day-26-as-peers", day26::road_cells()}},
         .story = day26::tell_without_gpu};
     return gpu_bench::run_decode_day(day, argc, argv);
 }

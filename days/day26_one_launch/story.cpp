@@ -35,7 +35,7 @@ void tell_plans() {
 // Only a record can be compared; without one there is nothing to claim.
 void tell_claims() {
     const auto data = std::filesystem::path(NANOSERVE_ROOT) / "data";
-    const auto record = data / "day-26-one-launch-h200.csv";
+    const auto record = data / "day-26-as-peers-h200.csv";
     if (std::filesystem::exists(record)) {
         const auto cells =
             report::compare_with_peers(report::read_csv(record), "paged_attention",

@@ -241,7 +241,7 @@ test_day_26_without_a_gpu_shows_its_plans_and_what_is_known_of_its_times() {
     expect status "$(status_of day day26_one_launch)" 0
     if ! grep -q 'No GPU is measured' out.txt; then exit 4; fi # there is one
     says out.txt 'One launch each, cut up by sizes alone, for 32/8/128 on 132 SMs'
-    if [[ -e $data/day-26-one-launch-h200.csv ]]; then
+    if [[ -e $data/day-26-as-peers-h200.csv ]]; then
         says out.txt 'times as fast as the best peer'
         says out.txt 'Recorded, from'
     else
@@ -272,10 +272,10 @@ test_the_peers_are_drawn_from_two_files_with_the_claims() {
     mkdir peers
     cp "$data/peers/h200-peers.csv" peers
     expect status "$(status_of "$plot" peers --data . --plots .)" 3
-    says err.txt 'day-26-one-launch-h200.csv'
+    says err.txt 'day-26-as-peers-h200.csv'
     expect "lines on stderr" "$(num_lines err.txt)" 1
-    sed 's/,kernel,/,paged_attention,/' "$data/day-21-kernel-h200.csv" >day-26-one-launch-h200.csv
-    cp "$data/day-21-kernel-h200.json" day-26-one-launch-h200.json
+    sed 's/,kernel,/,paged_attention,/' "$data/day-21-kernel-h200.csv" >day-26-as-peers-h200.csv
+    cp "$data/day-21-kernel-h200.json" day-26-as-peers-h200.json
     expect status "$(status_of "$plot" peers --data . --plots .)" 0
     says out.txt 'head_dim 64, '
     says out.txt 'lost: '

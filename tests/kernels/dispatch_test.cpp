@@ -24,10 +24,11 @@ AttentionKernel kernel_for(DType dtype, std::int32_t head_dim) {
 
 }  // namespace
 
-TEST_CASE("paged_attention runs paged_decode for what it takes, the general kernel for the rest") {
+TEST_CASE("paged_attention runs the fastest kernel that takes the sizes") {
     CHECK(kernel_for(DType::bf16, 64) == AttentionKernel::decode);
     CHECK(kernel_for(DType::fp16, 128) == AttentionKernel::decode);
-    CHECK(kernel_for(DType::fp32, 64) == AttentionKernel::general);
+    CHECK(kernel_for(DType::fp32, 64) == AttentionKernel::shared_heads);
+    CHECK(kernel_for(DType::fp32, 72) == AttentionKernel::general);
     CHECK(kernel_for(DType::bf16, 72) == AttentionKernel::general);
 }
 

@@ -71,8 +71,15 @@ void planned(const PagedAttentionParams& p, std::uint32_t* status) {
 }
 
 RoundingBounds front_door_bounds(const PagedAttentionParams& p) {
-    return choose_kernel(p) == AttentionKernel::decode ? paged_decode_rounding_bounds(p)
-                                                       : paged_attention_rounding_bounds(p);
+    switch (choose_kernel(p)) {
+        case AttentionKernel::decode:
+            return paged_decode_rounding_bounds(p);
+        case AttentionKernel::shared_heads:
+            return shared_heads_rounding_bounds(p);
+        case AttentionKernel::general:
+            break;
+    }
+    return paged_attention_rounding_bounds(p);
 }
 
 }  // namespace
