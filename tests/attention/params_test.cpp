@@ -10,6 +10,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
 
@@ -59,6 +60,8 @@ TEST_CASE("impossible sizes, strides and scales are refused", "[attention]") {
             "q_stride is 127; a query has 128 elements");
     refused([](auto&, PagedAttentionParams& p) { p.sm_scale = INFINITY; },
             "sm_scale is inf; it must be finite");
+    refused([](auto&, PagedAttentionParams& p) { p.sm_scale = std::nanf(""); },
+            "sm_scale is nan; it must be finite");
     refused([](auto&, PagedAttentionParams& p) { p.num_seqs = -1; },
             "num_seqs is -1; it must not be negative");
 }
@@ -71,6 +74,26 @@ TEST_CASE("null pointers are refused by name", "[attention]") {
     refused([](auto&, PagedAttentionParams& p) { p.seq_lens = nullptr; }, "seq_lens is null");
     refused([](auto&, PagedAttentionParams& p) { p.block_tables = nullptr; },
             "block_tables is null");
+}
+
+TEST_CASE("a pointer between two elements is refused by name", "[attention]") {
+    // Never followed: one byte or two behind a good address.
+    const auto behind = [](const auto* pointer, std::uintptr_t num_bytes) {
+        return reinterpret_cast<decltype(pointer)>(reinterpret_cast<std::uintptr_t>(pointer) +
+                                                   num_bytes);
+    };
+    refused([&](auto&, PagedAttentionParams& p) { p.q = behind(p.q, 2); },
+            "q is not a multiple of 4 bytes");
+    refused([&](auto&, PagedAttentionParams& p) { p.kv.k_cache = behind(p.kv.k_cache, 1); },
+            "k_cache is not a multiple of 4 bytes");
+    refused([&](auto&, PagedAttentionParams& p) { p.kv.v_cache = behind(p.kv.v_cache, 2); },
+            "v_cache is not a multiple of 4 bytes");
+    refused([&](auto&, PagedAttentionParams& p) { p.seq_lens = behind(p.seq_lens, 2); },
+            "seq_lens is not a multiple of 4 bytes");
+    refused([&](auto&, PagedAttentionParams& p) { p.block_tables = behind(p.block_tables, 1); },
+            "block_tables is not a multiple of 4 bytes");
+    refused([&](auto&, PagedAttentionParams& p) { p.lse = const_cast<float*>(behind(p.lse, 2)); },
+            "lse is not a multiple of 4 bytes");
 }
 
 TEST_CASE("every sequence of the batch is checked", "[attention]") {

@@ -4,18 +4,41 @@
 #include <nanoserve/model/require.hpp>
 
 #include <cmath>
+#include <cstdint>
 
 namespace nanoserve {
 namespace {
 
+struct NamedPointer {
+    const char* name;
+    const void* pointer;
+    std::int64_t element_bytes;
+};
+
+void require_aligned(const NamedPointer& p) {
+    const auto address = reinterpret_cast<std::uintptr_t>(p.pointer);
+    require(address % static_cast<std::uintptr_t>(p.element_bytes) == 0, p.name,
+            " is not a multiple of ", p.element_bytes, " bytes");
+}
+
 void require_pointers(const PagedAttentionParams& p) {
-    for (const auto& [name, pointer] :
-         {std::pair{"q", p.q}, std::pair{"out", static_cast<const void*>(p.out)},
-          std::pair{"k_cache", p.kv.k_cache}, std::pair{"v_cache", p.kv.v_cache},
-          std::pair{"seq_lens", static_cast<const void*>(p.seq_lens)}}) {
-        require(pointer != nullptr, name, " is null");
+    const std::int64_t io_bytes = bytes_of(p.io_dtype);
+    const std::int64_t kv_bytes = bytes_of(p.kv.layout.dtype);
+    const NamedPointer needed[] = {{"q", p.q, io_bytes},
+                                   {"out", p.out, io_bytes},
+                                   {"k_cache", p.kv.k_cache, kv_bytes},
+                                   {"v_cache", p.kv.v_cache, kv_bytes},
+                                   {"seq_lens", p.seq_lens, sizeof *p.seq_lens}};
+    const NamedPointer optional[] = {{"block_tables", p.block_tables, sizeof *p.block_tables},
+                                     {"lse", p.lse, sizeof *p.lse}};
+    for (const NamedPointer& each : needed) {
+        require(each.pointer != nullptr, each.name, " is null");
+        require_aligned(each);
     }
     require(p.block_tables != nullptr || p.max_blocks_per_seq == 0, "block_tables is null");
+    for (const NamedPointer& each : optional) {
+        require_aligned(each);
+    }
 }
 
 void require_used_blocks_in_pool(const PagedAttentionParams& p, std::int64_t seq) {

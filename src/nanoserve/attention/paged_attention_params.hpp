@@ -61,15 +61,17 @@ void set_block_tables(PagedAttentionParams& params, const BlockTables& tables);
 
 /// Checks what can be checked without following seq_lens, block_tables or the scales of heads,
 /// which may be device memory: the part of validate() that a kernel's launch can do.
-/// @throws std::invalid_argument naming the value and its limit: sizes, strides, null pointers, an
-/// sm_scale that is not finite, a scale of a pool that can't be
+/// @throws std::invalid_argument naming the value and its limit: sizes, strides, pointers that
+/// are null or between two elements, an sm_scale that is not finite, a scale of a pool that can't
+/// be
 void validate_sizes(const PagedAttentionParams& params);
 
 /// Checks everything that a read relies on, before anything is written: validate_sizes(), the
 /// scales of heads and the tables.
-/// @throws std::invalid_argument naming the value and its limit: sizes, strides, null pointers, a
-/// length that the table can't hold, a used table entry outside the pool, an sm_scale that is not
-/// finite, a scale of a pool or of a head that is not finite or not positive
+/// @throws std::invalid_argument naming the value and its limit: sizes, strides, pointers that
+/// are null or between two elements, a length that the table can't hold, a used table entry outside
+/// the pool, an sm_scale that is not finite, a scale of a pool or of a head that is not finite or
+/// not positive
 void validate(const PagedAttentionParams& params);
 
 }  // namespace nanoserve
