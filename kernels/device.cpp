@@ -11,12 +11,17 @@ namespace nanoserve {
 
 std::optional<std::string> reason_for_no_device() {
     int num_devices = 0;  // CUDA leaves it alone when it fails
-    const cudaError_t code = cudaGetDeviceCount(&num_devices);
+    const int code = cudaGetDeviceCount(&num_devices);
+    return reason_for_no_device(code, num_devices);
+}
+
+std::optional<std::string> reason_for_no_device(int cuda_code, int num_devices) {
+    const auto code = static_cast<cudaError_t>(cuda_code);
     if (code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver) {
         (void)cudaGetLastError();
         return join_text("needs a CUDA device: ", cudaGetErrorString(code));
     }
-    NANOSERVE_CUDA_TRY(code);
+    throw_on_error(code, "cudaGetDeviceCount(&num_devices)");
     return num_devices > 0 ? std::nullopt
                            : std::optional<std::string>("needs a CUDA device: none is visible");
 }
