@@ -172,7 +172,7 @@ test_day_20_finds_out_a_folder_that_takes_no_file_before_it_measures() {
     expect "lines on stderr" "$(num_lines err.txt)" 1
 }
 
-test_day_20_times_the_step_until_the_pool_runs_out() {
+test_day_20_counts_the_step_until_the_pool_runs_out() {
     expect status "$(status_of day day20_readbench --time-the-step)" 1
     says err.txt 'out of blocks: the write needs 1, free are 0'
     says err.txt 'Time the read, not the step'
