@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace nanoserve::report {
 namespace {
@@ -25,9 +26,17 @@ double LogAxis::part_of(double value) const {
     return std::log(value / min) / std::log(max / min);
 }
 
+LogAxis checked_axis(double min, double max) {
+    if (!(min > 0) || !std::isfinite(max)) {
+        throw std::invalid_argument(
+            fmt::format("no logarithmic axis goes from {} to {}", min, max));
+    }
+    return {min, max};
+}
+
 LogAxis padded_axis(double min, double max, double below, double above) {
     const double span = std::max(std::log10(max / min), 1.0);
-    return {min * std::pow(10, -below * span), max * std::pow(10, above * span)};
+    return checked_axis(min * std::pow(10, -below * span), max * std::pow(10, above * span));
 }
 
 std::vector<Tick> history_ticks(std::span<const double> histories) {

@@ -21,8 +21,11 @@ struct LogAxis {
     [[nodiscard]] double part_of(double value) const;
 };
 
+/// An axis from `min` to `max`. Throws `std::invalid_argument` unless both are positive and finite.
+[[nodiscard]] LogAxis checked_axis(double min, double max);
+
 /// An axis from `min` to `max` with a margin at either end, as parts of their distance on the axis.
-/// A single value gets a decade to itself.
+/// A single value gets a decade to itself. Throws as `checked_axis` does.
 [[nodiscard]] LogAxis padded_axis(double min, double max, double below, double above);
 
 /// A tick; one without text is a minor one.

@@ -60,7 +60,7 @@ void set_axes(PeersPanel& panel, const std::vector<PeerCell>& cells,
         least = std::min({least, cell.our_times, cell.peers.front().times});
     }
     panel.width = columns.back() + 0.5;
-    panel.ratio = {.min = 0.96 * least, .max = 1.08 * kHighest};
+    panel.ratio = checked_axis(0.96 * least, 1.08 * kHighest);
     panel.ratio_ticks = ratio_ticks(panel.ratio);
 }
 
