@@ -3,6 +3,7 @@
 #pragma once
 
 #include <kernels/decode/config.hpp>
+#include <kernels/decode/fragment_layout.hpp>
 
 #include <kernels/decode/place.cuh>
 #include <kernels/decode/ptx.cuh>
@@ -14,22 +15,6 @@
 // each thread merges an entry of its own.
 
 namespace nanoserve {
-
-/// How a fragment lies in memory, shared or global: an entry for each row and pair of heads, then
-/// for each pair of heads its maxima and sums of weights. In units of float4.
-struct FragmentLayout {
-    int pairs_log2;  ///< 1 where a group has up to 4 query heads, else 2
-
-    __host__ __device__ explicit FragmentLayout(int group_size)
-        : pairs_log2(group_size <= 4 ? 1 : 2) {}
-
-    [[nodiscard]] __host__ __device__ int entries_log2() const { return 3 + pairs_log2; }
-    [[nodiscard]] __host__ __device__ int size() const { return 9 << pairs_log2; }
-    [[nodiscard]] __host__ __device__ int bytes() const { return size() * 16; }
-    [[nodiscard]] __device__ int pair(int entry) const { return entry & ((1 << pairs_log2) - 1); }
-    [[nodiscard]] __device__ int row(int entry) const { return entry >> pairs_log2; }
-    [[nodiscard]] __device__ int scale(int pair) const { return (8 << pairs_log2) + pair; }
-};
 
 /// One entry: out[i] belongs to the head i % 2 of its pair, not yet divided; of both heads the
 /// maximum, in units of ln 2, and the sum of weights.

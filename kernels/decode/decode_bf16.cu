@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of paged_decode for q of Bf16 over pools of Bf16.
+#include <kernels/decode/decode_kernel.cuh>
+
+namespace nanoserve {
+
+template void launch_decode<Bf16, Bf16>(const DecodeChoice&, const DecodeArgs&, cudaStream_t);
+
+}  // namespace nanoserve

@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of paged_decode for q of Fp16 over pools of Fp8E4m3.
+#include <kernels/decode/decode_kernel.cuh>
+
+namespace nanoserve {
+
+template void launch_decode<Fp16, Fp8E4m3>(const DecodeChoice&, const DecodeArgs&, cudaStream_t);
+
+}  // namespace nanoserve

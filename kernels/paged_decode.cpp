@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+// The host's side of paged_decode: checks, the plan, the arguments. The kernel is in
+// decode/decode_kernel.cuh.
+#include <nanoserve/model/require.hpp>
+
+#include <kernels/cuda_error.hpp>
+#include <kernels/decode/fragment_layout.hpp>
+#include <kernels/decode/launch.hpp>
+#include <kernels/general/config.hpp>
+#include <kernels/paged_decode.hpp>
+
+#include <bit>
+#include <cstddef>
+
+namespace nanoserve {
+namespace {
+
+std::int32_t log2_of(std::int32_t power) {
+    return std::countr_zero(static_cast<unsigned>(power));
+}
+
+DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
+                     std::uint32_t* status) {
+    constexpr float kLog2E = 1.44269504f;
+    const PagedAttentionArgs checked = make_paged_attention_args(params, status);
+    const KVLayout& layout = params.kv.layout;
+    const std::int64_t bytes = bytes_of(layout.dtype);
+    return {.k_cache = static_cast<const char*>(params.kv.k_cache),
+            .v_cache = static_cast<const char*>(params.kv.v_cache),
+            .q = params.q,
+            .out = params.out,
+            .lse = params.lse,
+            .block_tables = params.block_tables,
+            .seq_lens = params.seq_lens,
+            .status = status,
+            .q_stride = checked.q_stride,
+            .block_bytes = static_cast<std::uint32_t>(layout.block_stride * bytes),
+            .head_bytes = static_cast<std::uint32_t>(layout.head_stride * bytes),
+            .token_bytes = static_cast<std::uint32_t>(layout.token_stride * bytes),
+            .max_blocks_per_seq = static_cast<std::int32_t>(params.max_blocks_per_seq),
+            .max_seq_len = static_cast<std::int32_t>(params.max_blocks_per_seq * layout.block_size),
+            .num_blocks = layout.num_blocks,
+            .num_seqs = static_cast<std::int32_t>(params.num_seqs),
+            .num_q_heads = params.num_q_heads,
+            .group_size = params.num_q_heads / layout.num_kv_heads,
+            .block_size_log2 = log2_of(layout.block_size),
+            .warps_log2 = log2_of(plan.num_warps),
+            .heads_log2 = log2_of(plan.heads_per_block),
+            .splits_log2 = log2_of(plan.num_splits),
+            .scale = checked.sm_scale * kLog2E,
+            .scales = params.kv.scales,
+            .ring_bytes = 0,
+            .num_kv_heads = layout.num_kv_heads,
+            .num_helpers = 0,
+            .workspace = {}};
+}
+
+// Where the partial results of a workspace start and where it ends, in bytes. A balanced launch may
+// have two of each row under way, and one more of each helper.
+struct WorkspaceOffsets {
+    std::size_t partials, end;
+};
+
+WorkspaceOffsets workspace_offsets(const PagedAttentionParams& params, int num_helpers) {
+    const KVLayout& layout = params.kv.layout;
+    const std::int64_t rows = params.num_seqs * layout.num_kv_heads;
+    const std::int32_t group_size = params.num_q_heads / layout.num_kv_heads;
+    const std::int64_t fragments = std::int64_t{(group_size + 7) / 8} * layout.head_dim / 16;
+    const std::int64_t arrivals = (rows * std::int64_t{sizeof(unsigned)} + 127) / 128 * 128;
+    const std::int64_t partials =
+        (2 * rows + num_helpers) * fragments * FragmentLayout(group_size).bytes();
+    return {static_cast<std::size_t>(arrivals), static_cast<std::size_t>(arrivals + partials)};
+}
+
+DecodeWorkspace divide(const Workspace& workspace, const PagedAttentionParams& params,
+                       int num_helpers) {
+    const WorkspaceOffsets offsets = workspace_offsets(params, num_helpers);
+    require(workspace.num_bytes >= offsets.end, "the workspace has ", workspace.num_bytes,
+            " bytes; this launch takes ", offsets.end);
+    require(reinterpret_cast<std::uintptr_t>(workspace.data) % 16 == 0,
+            "the workspace must be a multiple of 16 bytes");
+    auto* data = static_cast<std::byte*>(workspace.data);
+    return {.arrivals = reinterpret_cast<unsigned*>(data),
+            .partials = reinterpret_cast<float4*>(data + offsets.partials)};
+}
+
+void require_plan(const DecodePlan& plan, std::int32_t num_kv_heads) {
+    for (const auto& [name, value] : {std::pair{"num_warps", plan.num_warps},
+                                      std::pair{"heads_per_block", plan.heads_per_block},
+                                      std::pair{"num_splits", plan.num_splits}}) {
+        require(value >= 1 && value <= 8 && std::has_single_bit(static_cast<unsigned>(value)), name,
+                " is ", value, "; it must be 1, 2, 4 or 8");
+    }
+    require(plan.heads_per_block <= plan.num_warps, "heads_per_block is ", plan.heads_per_block,
+            "; there are ", plan.num_warps, " warps");
+    require(num_kv_heads % plan.heads_per_block == 0, "heads_per_block is ", plan.heads_per_block,
+            "; it must divide ", num_kv_heads, " KV heads");
+    require(!plan.balance || (plan.num_splits == 1 && plan.evict_first),
+            "a balanced plan has no splits, and evicts first");
+}
+
+DecodeDevice current_device() {
+    int device = 0, num_sms = 0, major = 0;
+    NANOSERVE_CUDA_TRY(cudaGetDevice(&device));
+    NANOSERVE_CUDA_TRY(cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device));
+    NANOSERVE_CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    return {.num_sms = num_sms, .has_clusters = major >= 9};
+}
+
+}  // namespace
+
+std::size_t paged_decode_workspace_bytes(const PagedAttentionParams& params) {
+    validate_sizes(params);
+    return workspace_offsets(params, current_device().num_sms).end;
+}
+
+void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
+                  std::uint32_t* status, Workspace workspace) {
+    DecodeArgs args = make_args(params, plan, status);
+    const auto reason = reason_not_to_decode(params);
+    require(!reason.has_value(), reason.value_or(""));
+    const KVLayout& layout = params.kv.layout;
+    require_plan(plan, layout.num_kv_heads);
+    if (params.num_seqs == 0) {
+        return;
+    }
+    if (plan.balance) {
+        args.num_helpers = current_device().num_sms;
+        args.workspace = divide(workspace, params, args.num_helpers);
+    }
+    const DecodeChoice choice = {layout.head_dim, args.group_size, layout.block_size,
+                                 plan.evict_first, plan.balance};
+    const auto launch = [&]<class T>() {
+        if (layout.dtype == DType::fp8_e4m3) {
+            launch_decode<T, Fp8E4m3>(choice, args, stream);
+        } else {
+            launch_decode<T, T>(choice, args, stream);
+        }
+    };
+    if (params.io_dtype == DType::bf16) {
+        launch.template operator()<Bf16>();
+    } else {
+        launch.template operator()<Fp16>();
+    }
+}
+
+void paged_decode(const PagedAttentionParams& params, cudaStream_t stream, std::uint32_t* status,
+                  Workspace workspace) {
+    const KVLayout& layout = params.kv.layout;
+    const DecodeLoad load = {.num_seqs = params.num_seqs,
+                             .num_kv_heads = layout.num_kv_heads,
+                             .max_tokens = params.max_blocks_per_seq * layout.block_size,
+                             .bytes_per_row = layout.head_dim * bytes_of(layout.dtype),
+                             .has_workspace = workspace.data != nullptr};
+    paged_decode(params, plan_decode(load, current_device()), stream, status, workspace);
+}
+
+}  // namespace nanoserve
