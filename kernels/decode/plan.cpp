@@ -37,7 +37,8 @@ int heads_together(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t 
         return heads_together(load, kMaxWarps, most_of_the_sms / 2);
     }
     const int many = heads_together(load, kMaxWarps, 8 * most_of_the_sms);
-    const int few = num_tiles >= kLong ? 4 : load.bytes_per_row < kWideRow ? 2 : 1;
+    const bool is_narrow = load.bytes_per_row < kWideRow;
+    const int few = num_tiles >= kLong ? 4 : num_tiles > kMedium && is_narrow ? 2 : 1;
     return many >= few ? many : heads_together(load, few, most_of_the_sms);
 }
 
