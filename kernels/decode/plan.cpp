@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kTileTokens = 16;
 constexpr std::int64_t kShort = 16;     // tiles: 256 tokens
+constexpr std::int64_t kMedium = 128;   // tiles: 2048 tokens
 constexpr std::int64_t kLong = 1024;    // tiles: 16384 tokens
 constexpr std::int64_t kWideRow = 256;  // bytes
 constexpr int kMaxWarps = 8;

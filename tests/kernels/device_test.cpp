@@ -18,10 +18,6 @@ TEST_CASE("the device describes itself", "[kernels]") {
                ContainsSubstring("sm_") && ContainsSubstring(" SMs, "));
 }
 
-<<<<<<< HEAD
-TEST_CASE("OPEN-22: a failing CUDA call throws with its text and leaves no error behind",
-          "[kernels]") {
-=======
 TEST_CASE("a driver that is missing or too old is the reason for no device", "[kernels]") {
     CHECK(nanoserve::reason_for_no_device(cudaSuccess, 1) == std::nullopt);
     CHECK_THAT(*nanoserve::reason_for_no_device(cudaErrorNoDevice, 0),
@@ -51,8 +47,8 @@ TEST_CASE("code for another architecture, or no memory, is an error that says so
     CHECK_THAT(text_of(cudaErrorMemoryAllocation), ContainsSubstring("out of memory"));
 }
 
-TEST_CASE("a failing CUDA call throws with its text and leaves no error behind", "[kernels]") {
->>>>>>> aae0aeb (wip)
+TEST_CASE("OPEN-22: a failing CUDA call throws with its text and leaves no error behind",
+          "[kernels]") {
     nanoserve::testing::needs_gpu();
     try {
         NANOSERVE_CUDA_TRY(cudaSetDevice(4711));
