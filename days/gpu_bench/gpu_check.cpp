@@ -148,7 +148,7 @@ double tolerance_of(const PagedAttentionParams& host, const OracleResult& oracle
         case DType::fp16:
             return 2 * 0x1p-11;
         default: {
-            char unused = 0;
+            float unused = 0;
             PagedAttentionParams params = host;
             params.out = &unused;
             double largest = 0.0;

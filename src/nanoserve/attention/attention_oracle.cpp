@@ -41,7 +41,7 @@ double log_sum_exp(const std::vector<double>& scores) {
 }  // namespace
 
 OracleResult attention_oracle(PagedAttentionParams p) {
-    char unused = 0;
+    float unused = 0;
     p.out = p.out == nullptr ? &unused : p.out;
     validate(p);
     OracleResult result;

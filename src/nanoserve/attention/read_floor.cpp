@@ -95,7 +95,7 @@ std::string_view to_string(FloorOrder order) {
 }
 
 std::uint32_t read_floor(PagedAttentionParams params, FloorOrder order, ReadContext& context) {
-    char unused = 0;
+    float unused = 0;  // validate() wants pointers, nothing follows these two
     params.q = params.out = &unused;
     params.sm_scale.reset();
     validate(params);

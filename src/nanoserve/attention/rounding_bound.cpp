@@ -60,7 +60,7 @@ struct Bounds {
 // The bounds of a read whose sums add chains(seq_len) * u.
 template <class Chains>
 Bounds bounds(PagedAttentionParams p, Chains chains) {
-    char unused = 0;
+    float unused = 0;
     p.out = p.out == nullptr ? &unused : p.out;
     validate(p);
     Magnitudes largest;
