@@ -32,7 +32,7 @@ for target in "${targets[@]}"; do
     mkdir -p "$learnt"
     status=0
     # A seed of its own each time: a run that always takes the same path finds nothing new.
-    "build/fuzz/tests/fuzz/$target" -max_total_time="$share" -max_len=16384 -timeout=10 -rss_limit_mb=2048 \
+    "build/fuzz/tests/fuzz/$target" -max_total_time="$share" -max_len=16384 -timeout=60 -rss_limit_mb=2048 \
         -print_final_stats=1 -artifact_prefix="$learnt/broken-" "$learnt" "tests/corpus/$target" \
         >"$scratch/log" 2>&1 || status=$?
     if ((status != 0)); then
