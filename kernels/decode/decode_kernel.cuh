@@ -48,15 +48,14 @@ __device__ float score_scale(const DecodeArgs& args, int kv_head) {
 
 constexpr int kSequenceEnd = std::numeric_limits<int>::max();
 
-struct NothingElse {};
+struct NoLaterEnd {};
 
-// All tiles of one warp, in the walk before tile `end` and the end of the sequence. Once the first
-// stages are on their way, meanwhile(tiles of the sequence) does what else there is to do and gives
-// an end that is no earlier than they are.
-template <class Config, class Meanwhile = NothingElse>
+// All tiles of one warp, in the walk before tile `end` and the end of the sequence. later_end(tiles
+// of the sequence) is asked for when the first stages are on their way, which it must leave in.
+template <class Config, class LaterEnd = NoLaterEnd>
 __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head,
                            const TileWalk& walk, int end, std::uint32_t ring_memory,
-                           WarpAttention<Config>& attention, Meanwhile meanwhile = {}) {
+                           WarpAttention<Config>& attention, LaterEnd later_end = {}) {
     // Three loads that don't wait for each other: the length, the table, the query.
     const int given_length = __ldg(args.seq_lens + seq);
     BlockIds<Config> block_ids(args, seq, walk);
@@ -81,8 +80,8 @@ __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head
         ask(stage, stage);
     }
     attention.convert_query();
-    if constexpr (!std::is_same_v<Meanwhile, NothingElse>) {
-        num_tiles = min(num_tiles, walk.num_tiles(meanwhile(tiles_of(seq_len))));
+    if constexpr (!std::is_same_v<LaterEnd, NoLaterEnd>) {
+        num_tiles = min(num_tiles, walk.num_tiles(later_end(tiles_of(seq_len))));
     }
     int stage = 0;
 #pragma unroll 1
@@ -132,17 +131,15 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
     }
     const DecodeMemory<Config> shared = divide_memory<Config>(args, memory);
     const bool is_split = args.splits_log2 > 0;
+    if (is_split) {
+        if (threadIdx.x == 0) {
+            expect_pushes(shared, place.split);
+        }
+        ptx::announce_to_cluster();
+    }
     WarpAttention<Config> attention;
     read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), kSequenceEnd,
-               shared.ring(place.warp), attention, [&](int tiles) {
-                   if (is_split) {  // while the first tiles are on their way
-                       if (threadIdx.x == 0) {
-                           expect_pushes(shared, place.split);
-                       }
-                       ptx::announce_to_cluster();
-                   }
-                   return tiles;
-               });
+               shared.ring(place.warp), attention);
 
     const std::int64_t row = place.first_row(args);
     if (!is_split && place.sharers_log2 == 0) {
