@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::int64_t kTileTokens = 16;
 constexpr std::int64_t kShort = 16;     // tiles: 256 tokens
-constexpr std::int64_t kMedium = 128;   // tiles: 2048 tokens
 constexpr std::int64_t kLong = 1024;    // tiles: 16384 tokens
 constexpr std::int64_t kWideRow = 256;  // bytes
 constexpr int kMaxWarps = 8;
@@ -38,8 +37,7 @@ int heads_together(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t 
         return heads_together(load, kMaxWarps, most_of_the_sms / 2);
     }
     const int many = heads_together(load, kMaxWarps, 8 * most_of_the_sms);
-    const bool is_narrow = load.bytes_per_row < kWideRow;
-    const int few = num_tiles >= kLong ? 4 : num_tiles > kMedium && is_narrow ? 2 : 1;
+    const int few = num_tiles >= kLong ? 4 : load.bytes_per_row < kWideRow ? 2 : 1;
     return many >= few ? many : heads_together(load, few, most_of_the_sms);
 }
 
