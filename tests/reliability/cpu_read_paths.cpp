@@ -86,7 +86,8 @@ ReadPath shared_heads_twin_path(ThreadOrder order) {
             .read = [order](const auto& p) { return shared_heads_twin(p, order).status; },
             .reason_to_refuse = reason_not_to_share_heads,
             .bounds = [](const auto& p) { return shared_heads_rounding_bounds(p); },
-            .same_bits = "shared heads"};
+            .same_bits = "shared heads",
+            .is_slow = true};
 }
 
 ReadPath split_kv_twin_path(ThreadOrder order, std::int32_t num_splits) {
@@ -94,7 +95,8 @@ ReadPath split_kv_twin_path(ThreadOrder order, std::int32_t num_splits) {
             .read = [=](const auto& p) { return split_kv_twin(p, num_splits, order).status; },
             .reason_to_refuse = reason_not_to_share_heads,
             .bounds = [=](const auto& p) { return shared_heads_rounding_bounds(p, num_splits); },
-            .same_bits = join_text("split kv ", num_splits)};
+            .same_bits = join_text("split kv ", num_splits),
+            .is_slow = true};
 }
 
 }  // namespace

@@ -36,6 +36,10 @@ struct ReadPath {
     /// sums; not so where weights are rounded to 16 bits on their way to the values.
     bool keeps_the_range_of_values = true;
 
+    /// A twin that lists every chunk of the pool for every head: too slow for large pools and
+    /// batches.
+    bool is_slow = false;
+
     friend std::ostream& operator<<(std::ostream& out, const ReadPath& path) {
         return out << path.name;
     }
