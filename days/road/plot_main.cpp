@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-// Draws the two pictures that belong to no single day: the road to the ceiling, and our read among
-// its peers. Reads data/, times nothing.
+// Draws the pictures of the days with a kernel: the road to the ceiling, our read among its peers,
+// and each day's own. Reads data/, times nothing.
+#include <nanoserve/model/model_config.hpp>
 #include <nanoserve/report/csv.hpp>
 #include <nanoserve/report/file_error.hpp>
 #include <nanoserve/report/peer_comparison.hpp>
+#include <nanoserve/report/plot/plot_kernel.hpp>
 #include <nanoserve/report/plot/plot_peers.hpp>
 #include <nanoserve/report/plot/plot_road.hpp>
 #include <nanoserve/report/sidecar.hpp>
@@ -12,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -32,13 +35,14 @@ struct Folders {
 struct Day {
     int number;
     const char *idea, *read, *csv;
+    const char* before = "";  // the read that it is held against
 };
 constexpr Day kDays[] = {
     {21, "first kernel", "kernel", "day-21-kernel-h200.csv"},
-    {22, "shared heads", "shared_heads", "day-22-shared-heads-h200.csv"},
-    {23, "split KV", "split_kv", "day-23-split-kv-h200.csv"},
-    {24, "async copy", "async_copy", "day-24-async-copy-h200.csv"},
-    {25, "tensor cores", "tensor_cores", "day-25-tensor-cores-h200.csv"},
+    {22, "shared heads", "shared_heads", "day-22-shared-heads-h200.csv", "general_attention"},
+    {23, "split KV", "split_kv", "day-23-split-kv-h200.csv", "shared_heads"},
+    {24, "async copy", "async_copy", "day-24-async-copy-h200.csv", "split_kv"},
+    {25, "tensor cores", "tensor_cores", "day-25-tensor-cores-h200.csv", "async_copy"},
     {26, "one launch", "paged_attention", "day-26-one-launch-h200.csv"},
     {27, "fp8 cache", "paged_attention", "day-27-fp8-cache-h200.csv"},
 };
@@ -79,6 +83,43 @@ void draw_road(const Folders& folders) {
     tell_drawn(folders.plots / "road-to-the-ceiling");
 }
 
+// The rows that a picture of equal lengths has room for. Day 27's file has bf16 rows besides.
+constexpr std::int64_t kLongestDrawn = 65536;  // tokens; the next tick would be too near
+std::vector<report::ReadRow> drawable_rows(const std::filesystem::path& csv) {
+    std::vector<report::ReadRow> rows = report::read_csv(csv);
+    const bool has_fp8 = std::ranges::any_of(
+        rows, [](const report::ReadRow& row) { return row.dtype == "fp8_e4m3"; });
+    std::erase_if(rows, [&](const report::ReadRow& row) {
+        return row.pattern != "uniform" || row.seq_len > kLongestDrawn ||
+               (has_fp8 && row.dtype != "fp8_e4m3");
+    });
+    return rows;
+}
+
+// One day of the road on the axes of Day 20: today's read, the one before, and the ceilings.
+void draw_day(const Folders& folders, int number) {
+    const Day& day = *std::ranges::find(kDays, number, &Day::number);
+    const std::filesystem::path csv = folders.data / day.csv;
+    const auto stem = folders.plots /
+                      std::string_view(day.csv).substr(0, std::string_view(day.csv).find("-h200"));
+    std::vector<std::string> stages;
+    for (int i = 1; number == 24 && i <= 6; ++i) {
+        stages.push_back(fmt::format("stages_{}", i));
+    }
+    report::plot_kernel({.cpu = {},
+                         .gpu = drawable_rows(csv),
+                         .shape = llama_3_2_1b().attention,
+                         .num_seqs = {1, 64},
+                         .kernel = day.read,
+                         .baseline = day.before,
+                         .others = stages},
+                        stem,
+                        {"Marker: fastest sample. Bar: 5th to 95th percentile. Limit: load-only in "
+                         "the same run. One read takes all sequences of its batch.",
+                         source_of(csv)});
+    tell_drawn(stem);
+}
+
 void draw_peers(const Folders& folders) {
     const auto ours = folders.data / kOurs;
     const auto peers = folders.data / kPeers;
@@ -103,15 +144,22 @@ int fail(ExitStatus status, const std::exception& error) {
 int main(int argc, char** argv) {
     Folders folders;
     std::string picture;
-    CLI::App app{"Draws the road to the ceiling, or the peers, from data/.", "road_plot"};
+    CLI::App app{"Draws the road to the ceiling, the peers, or one day, from data/.", "road_plot"};
     app.add_option("picture", picture, "which one")
         ->required()
-        ->check(CLI::IsMember({"road", "peers"}));
+        ->check(
+            CLI::IsMember({"road", "peers", "day22", "day23", "day24", "day25", "day26", "day27"}));
     app.add_option("--data", folders.data, "folder of the CSV files");
     app.add_option("--plots", folders.plots, "folder that gets the pictures");
     try {
         app.parse(argc, argv);
-        picture == "road" ? draw_road(folders) : draw_peers(folders);
+        if (picture == "road") {
+            draw_road(folders);
+        } else if (picture == "peers") {
+            draw_peers(folders);
+        } else {
+            draw_day(folders, std::stoi(picture.substr(3)));
+        }
         return kFine;
     } catch (const CLI::CallForHelp&) {
         fmt::print("{}", app.help());

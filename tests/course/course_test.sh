@@ -702,6 +702,16 @@ test_plots_the_pictures_of_all_days() {
     done
 }
 
+test_plots_a_day_of_the_road() {
+    mkdir "$repo/days/day23_split_kv"
+    touch "$repo/days/day23_split_kv/main.cpp" "$repo/data/day-23-split-kv-h200.csv"
+    run_course --dry-run plot day23
+    expect "\$ cmake --build --preset cpu --target road_plot" "\$ build/cpu/days/road/road_plot day23"
+    run_course replay day23
+    expect_status 2
+    expect "only day21 is replayed; ./course plot day23 draws the record of day23_split_kv"
+}
+
 make_record() { # make_record DAY: a day with a plot and the record of a GPU
     make_day "day$1_kernel" "A kernel."
     touch "$repo/days/day$1_kernel/plot_main.cpp" "$repo/data/day-$1-kernel-h200.csv"

@@ -267,6 +267,17 @@ test_the_road_is_drawn_from_the_days_that_have_a_record() {
     [[ -s road-to-the-ceiling.png && -s road-to-the-ceiling.svg ]]
 }
 
+test_each_day_of_the_road_has_a_picture_of_its_own() {
+    local plot=$programs/road/road_plot
+    sed 's/,kernel,/,split_kv,/; s/,gather,/,shared_heads,/' "$data/day-21-kernel-h200.csv" >day-23-split-kv-h200.csv
+    cp "$data/day-21-kernel-h200.json" day-23-split-kv-h200.json
+    expect status "$(status_of "$plot" day23 --data . --plots .)" 0
+    [[ -s day-23-split-kv.png ]]
+    says day-23-split-kv.svg 'split kv'
+    expect status "$(status_of "$plot" day25 --data . --plots .)" 3
+    says err.txt 'day-25-tensor-cores-h200'
+}
+
 test_the_peers_are_drawn_from_two_files_with_the_claims() {
     local plot=$programs/road/road_plot
     mkdir peers

@@ -169,7 +169,29 @@ TEST_CASE("a CPU read that is missing is named, too", "[report][pure]") {
         MessageMatches(ContainsSubstring("no CPU row of the read \"" + read + "\" for 32/8/64")));
 }
 
-TEST_CASE("a picture without a CPU is refused", "[report][pure]") {
+TEST_CASE("a later day's kernel stands beside the one before it, and no CPU", "[report][pure]") {
+    KernelRows rows = sample();
+    rows.cpu.clear();
+    for (ReadRow& row : rows.gpu) {
+        row.read = row.read == "kernel"   ? "split_kv"
+                   : row.read == "gather" ? "shared_heads"
+                                          : row.read;
+    }
+    rows.kernel = "split_kv";
+    rows.baseline = "shared_heads";
+    rows.others = {"load_only_hnd"};
+    const KernelPicture picture = kernel_picture(rows, {});
+    CHECK(names_of(picture.charts[0]) == std::vector<std::string>{"GPU read stream",
+                                                                  "GPU load-only", "load only hnd",
+                                                                  "shared heads", "split kv"});
+    CHECK_THAT(picture.heading.title, ContainsSubstring("At 256 tokens split kv takes 12.0 times"));
+    CHECK_THAT(picture.charts[1].remark, ContainsSubstring("split kv 8.00 · shared heads"));
+    CHECK_THAT(picture.heading.subtitle, !ContainsSubstring("CPU"));
+    rows.baseline = "";
+    CHECK(kernel_picture(rows, {}).charts[0].curves.size() == 4);
+}
+
+TEST_CASE("a picture with a CPU of other batches is refused", "[report][pure]") {
     KernelRows rows = sample();
     for (ReadRow& row : rows.cpu) {
         row.num_seqs = 2;

@@ -41,13 +41,13 @@ void set_axes(ChartFrame& frame, std::span<const NamedCurve> curves) {
 }
 
 const NamedCurve& kernel_of(const KernelChart& chart) {
-    return *std::ranges::find(chart.curves, kKernelName, &NamedCurve::name);
+    return chart.curves.back();
 }
 
 // The arrow keeps clear of the two markers.
 void set_gap(KernelChart& chart) {
     constexpr double kClear = 9;
-    const TimesLimit limit = times_limit(chart.curves, kKernelName, kKernelCeilingName);
+    const TimesLimit limit = times_limit(chart.curves, kernel_of(chart).name, kKernelCeilingName);
     const auto& points = kernel_of(chart).points;
     const auto kernel = std::ranges::find(points, limit.seq_len, &CostAtHistory::seq_len);
     const double tokens = static_cast<double>(limit.seq_len);
@@ -111,14 +111,23 @@ bool has_curve(const KernelChart& chart, const char* name) {
     return std::ranges::find(chart.curves, name, &NamedCurve::name) != chart.curves.end();
 }
 
-std::string remark_of(const KernelChart& chart) {
-    const auto times = [&](const char* name, const char* limit) {
+std::string_view without_device(std::string_view name) {
+    constexpr std::string_view kDevice = "GPU ";
+    return name.starts_with(kDevice) ? name.substr(kDevice.size()) : name;
+}
+
+std::string remark_of(const KernelChart& chart, const std::string& baseline) {
+    const auto times = [&](std::string_view name, std::string_view limit) {
         return ratio_text(times_limit(chart.curves, name, limit).times);
     };
-    std::string text = fmt::format(
-        "times its limit at {} tokens: kernel {} · GPU gather {}",
-        times_limit(chart.curves, kKernelName, kKernelCeilingName).seq_len,
-        times(kKernelName, kKernelCeilingName), times("GPU gather", kKernelCeilingName));
+    const std::string& kernel = kernel_of(chart).name;
+    std::string text = fmt::format("times its limit at {} tokens: {} {}",
+                                   times_limit(chart.curves, kernel, kKernelCeilingName).seq_len,
+                                   without_device(kernel), times(kernel, kKernelCeilingName));
+    if (!baseline.empty()) {
+        const std::string name = gpu_read_name(baseline);
+        text += fmt::format(" · {} {}", name, times(name, kKernelCeilingName));
+    }
     if (has_curve(chart, "CPU streaming")) {
         text += " · CPU streaming " + times("CPU streaming", "CPU read floor");
     }
@@ -127,14 +136,15 @@ std::string remark_of(const KernelChart& chart) {
 
 }  // namespace
 
-KernelChart kernel_chart(std::vector<NamedCurve> curves, std::int64_t num_seqs, const PixelBox& box,
+KernelChart kernel_chart(std::vector<NamedCurve> curves, const std::string& baseline,
+                         std::int64_t num_seqs, const PixelBox& box,
                          std::span<const NamedCurve> shared) {
     KernelChart chart;
     chart.box = box;
     chart.heading = fmt::format("{} sequence{}", num_seqs, num_seqs == 1 ? "" : "s");
     chart.curves = std::move(curves);
     set_axes(chart, shared);
-    chart.remark = remark_of(chart);
+    chart.remark = remark_of(chart, baseline);
     set_gap(chart);
     place_names(chart);
     place_values(chart);

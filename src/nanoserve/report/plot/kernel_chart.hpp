@@ -37,9 +37,10 @@ struct KernelChart : ChartFrame {
     std::optional<CeilingGap> gap;  ///< absent when the kernel is not above its ceiling
 };
 
-/// Lays one batch out in `box`, microseconds upwards. All the curves of `shared` fit its axes, so
-/// that the charts of a picture can be compared with the eye.
-[[nodiscard]] KernelChart kernel_chart(std::vector<NamedCurve> curves, std::int64_t num_seqs,
-                                       const PixelBox& box, std::span<const NamedCurve> shared);
+/// Lays one batch out in `box`, microseconds upwards; `baseline` is the read of KernelRows. All the
+/// curves of `shared` fit its axes, so that the charts of a picture can be compared with the eye.
+[[nodiscard]] KernelChart kernel_chart(std::vector<NamedCurve> curves, const std::string& baseline,
+                                       std::int64_t num_seqs, const PixelBox& box,
+                                       std::span<const NamedCurve> shared);
 
 }  // namespace nanoserve::report

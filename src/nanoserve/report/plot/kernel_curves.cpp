@@ -13,21 +13,30 @@ namespace {
 
 struct DrawnRead {
     bool is_gpu;
-    const char* read;  // as in the column
-    const char* name;
+    std::string read;  // as in the column
+    std::string name;
     CurveStyle style;
 };
 
 // The CPU's reads look as in the pictures of Day 20.
-constexpr DrawnRead kDrawnReads[] = {
-    {false, "read_floor", "CPU read floor", {kFloorColour, 7, 0.5, "(4,3)", 1.5}},
-    {true, "read_stream", "GPU read stream", {kInk, 7, 0.4, "(1,3)", 1.5}},
-    {true, "load_only_nhd", kKernelCeilingName, {kInk, 7, 0.6, "(6,3)", 1.7}},
-    {false, "gather", "CPU gather", kCurveStyles[0]},
-    {false, "fused", "CPU fused", kCurveStyles[1]},
-    {false, "streaming", "CPU streaming", kCurveStyles[2]},
-    {true, "gather", "GPU gather", kCurveStyles[4]},
-    {true, "kernel", kKernelName, {"#7048b6", 9, 1.6, "solid", 3.2}}};
+std::vector<DrawnRead> drawn_reads(const KernelRows& rows) {
+    std::vector<DrawnRead> drawn = {
+        {false, "read_floor", "CPU read floor", {kFloorColour, 7, 0.5, "(4,3)", 1.5}},
+        {true, "read_stream", "GPU read stream", {kInk, 7, 0.4, "(1,3)", 1.5}},
+        {true, "load_only_nhd", kKernelCeilingName, {kInk, 7, 0.6, "(6,3)", 1.7}},
+        {false, "gather", "CPU gather", kCurveStyles[0]},
+        {false, "fused", "CPU fused", kCurveStyles[1]},
+        {false, "streaming", "CPU streaming", kCurveStyles[2]}};
+    for (const std::string& read : rows.others) {
+        drawn.push_back({true, read, gpu_read_name(read), {kMuted, 7, 0.5, "solid", 1.2}});
+    }
+    if (!rows.baseline.empty()) {
+        drawn.push_back({true, rows.baseline, gpu_read_name(rows.baseline), kCurveStyles[4]});
+    }
+    drawn.push_back(
+        {true, rows.kernel, gpu_read_name(rows.kernel), {"#7048b6", 9, 1.6, "solid", 3.2}});
+    return drawn;
+}
 
 NamedCurve make_curve(const DrawnRead& drawn, std::span<const ReadRow> rows,
                       const AttentionShape& shape, std::int64_t num_seqs) {
@@ -51,6 +60,15 @@ const NamedCurve& find_curve(std::span<const NamedCurve> curves, std::string_vie
 
 }  // namespace
 
+std::string gpu_read_name(std::string_view read) {
+    if (read == "kernel" || read == "gather") {
+        return "GPU " + std::string(read);
+    }
+    std::string name(read);
+    std::ranges::replace(name, '_', ' ');
+    return name;
+}
+
 std::vector<ReadRow> rows_of(std::span<const ReadRow> rows, const AttentionShape& shape,
                              std::int64_t num_seqs) {
     std::vector<ReadRow> chosen;
@@ -65,7 +83,7 @@ std::vector<NamedCurve> kernel_curves(const KernelRows& rows, std::int64_t num_s
     const std::vector<ReadRow> cpu = rows_of(rows.cpu, rows.shape, num_seqs);
     const std::vector<ReadRow> gpu = rows_of(rows.gpu, rows.shape, num_seqs);
     std::vector<NamedCurve> curves;
-    for (const DrawnRead& drawn : kDrawnReads) {
+    for (const DrawnRead& drawn : drawn_reads(rows)) {
         if (drawn.is_gpu || !cpu.empty()) {
             curves.push_back(make_curve(drawn, drawn.is_gpu ? gpu : cpu, rows.shape, num_seqs));
         }

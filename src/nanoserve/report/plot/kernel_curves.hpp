@@ -18,10 +18,13 @@ namespace nanoserve::report {
 
 /// The rows to draw from. Rows of other shapes and batches may be among them.
 struct KernelRows {
-    std::vector<ReadRow> cpu;            ///< gather, fused, streaming, read_floor
-    std::vector<ReadRow> gpu;            ///< kernel, gather, load_only_nhd, read_stream
-    AttentionShape shape;                ///< the one that is drawn
-    std::vector<std::int64_t> num_seqs;  ///< sequences in a batch: a chart for each
+    std::vector<ReadRow> cpu;              ///< gather, fused, streaming, read_floor; or empty
+    std::vector<ReadRow> gpu;              ///< the kernel, its baseline, load_only_nhd, read_stream
+    AttentionShape shape;                  ///< the one that is drawn
+    std::vector<std::int64_t> num_seqs;    ///< sequences in a batch: a chart for each
+    std::string kernel = "kernel";         ///< the GPU's read that the picture is about
+    std::string baseline = "gather";       ///< the one that it is held against; empty: none
+    std::vector<std::string> others = {};  ///< further ones, drawn thin
 };
 
 /// One read on one device, over all its histories.
@@ -31,8 +34,11 @@ struct NamedCurve {
     std::vector<CostAtHistory> points;  ///< shortest history first; never empty
 };
 
-inline constexpr const char* kKernelName = "GPU kernel";
 inline constexpr const char* kKernelCeilingName = "GPU load-only";
+
+/// What a read of the GPU is called in a picture: "split kv" for split_kv, and "GPU gather" and
+/// "GPU kernel" for the reads that a CPU has as well.
+[[nodiscard]] std::string gpu_read_name(std::string_view read);
 
 /// The curves of one batch, limits first and the kernel last, in the order in which they are drawn.
 /// The CPU's are among them where it read as many sequences. Throws `std::invalid_argument` naming

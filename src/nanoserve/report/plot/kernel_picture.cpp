@@ -21,9 +21,10 @@ std::string sequences(std::int64_t num_seqs) {
 }
 
 void require_cpu(const KernelRows& rows) {
-    const bool is_there = std::ranges::any_of(rows.num_seqs, [&](std::int64_t num_seqs) {
-        return !rows_of(rows.cpu, rows.shape, num_seqs).empty();
-    });
+    const bool is_there =
+        rows.cpu.empty() || std::ranges::any_of(rows.num_seqs, [&](std::int64_t num_seqs) {
+            return !rows_of(rows.cpu, rows.shape, num_seqs).empty();
+        });
     if (!is_there) {
         throw std::invalid_argument(fmt::format(
             "no CPU row for {}/{}/{} and {} sequences", rows.shape.num_q_heads,
@@ -34,12 +35,13 @@ void require_cpu(const KernelRows& rows) {
 std::string title_of(const KernelPicture& picture, const std::vector<std::int64_t>& num_seqs) {
     std::string title;
     for (std::size_t i = 0; i < num_seqs.size(); ++i) {
-        const TimesLimit limit =
-            times_limit(picture.charts[i].curves, kKernelName, kKernelCeilingName);
+        const auto& curves = picture.charts[i].curves;
+        const std::string& kernel = curves.back().name;
+        const TimesLimit limit = times_limit(curves, kernel, kKernelCeilingName);
         title += i == 0
-                     ? fmt::format(
-                           "At {} tokens the kernel takes {} times as long as its ceiling with {}",
-                           limit.seq_len, ratio_text(limit.times), sequences(num_seqs[i]))
+                     ? fmt::format("At {} tokens {} takes {} times as long as its ceiling with {}",
+                                   limit.seq_len, kernel == "GPU kernel" ? "the kernel" : kernel,
+                                   ratio_text(limit.times), sequences(num_seqs[i]))
                      : fmt::format(", {} times with {}", ratio_text(limit.times), num_seqs[i]);
     }
     return title;
@@ -61,7 +63,8 @@ KernelPicture kernel_picture(const KernelRows& rows, const std::vector<std::stri
     }
     KernelPicture picture;
     for (std::size_t i = 0; i < batches.size(); ++i) {
-        picture.charts.push_back(kernel_chart(batches[i], rows.num_seqs[i], kBoxes[i], all));
+        picture.charts.push_back(
+            kernel_chart(batches[i], rows.baseline, rows.num_seqs[i], kBoxes[i], all));
     }
     picture.heading.title = title_of(picture, rows.num_seqs);
     picture.heading.subtitle =

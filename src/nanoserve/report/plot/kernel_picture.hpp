@@ -19,9 +19,9 @@ struct KernelPicture {
 };
 
 /// Makes the picture of the rows. `sources` are lines for the foot, usually the `plot_caption` of
-/// either file. Throws `std::invalid_argument` when a curve has no row, naming it, when the CPU
-/// has none at all for these batches, when the kernel and its ceiling share no history, and unless
-/// there are one or two batches.
+/// either file. Throws `std::invalid_argument` when a curve has no row, naming it, when there are
+/// rows of the CPU but none for these batches, when the kernel and its ceiling share no history,
+/// and unless there are one or two batches.
 [[nodiscard]] KernelPicture kernel_picture(const KernelRows& rows,
                                            const std::vector<std::string>& sources);
 

@@ -38,7 +38,7 @@ void write_texts(GnuplotScript& script, const KernelChart& chart) {
                  kMuted);
     for (std::size_t i = 0; i < chart.names.size(); ++i) {
         const NamedCurve& curve = chart.curves[i];
-        write_name(script, chart.names[i], curve.style.colour, curve.name == kKernelName);
+        write_name(script, chart.names[i], curve.style.colour, i + 1 == chart.names.size());
     }
     for (const ValueText& value : chart.values) {
         script.label(gnuplot_label(value.text), value.centre, 13, chart.curves.back().style.colour,

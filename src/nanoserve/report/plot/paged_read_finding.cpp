@@ -113,13 +113,19 @@ std::string shape_line(std::span<const ReadRow> rows) {
 }
 
 std::string device_line(std::span<const ReadRow> cpu, std::span<const ReadRow> gpu) {
-    const std::string cpu_dtype = distinct(cpu, &ReadRow::dtype);
     const std::string gpu_dtype = distinct(gpu, &ReadRow::dtype);
+    const std::string gpu_cache = distinct(gpu, &ReadRow::cache);
+    const std::string head =
+        head_line(gpu) + labelled("block_size {}", distinct(gpu, &ReadRow::block_size));
+    if (cpu.empty()) {
+        return head + " · GPU: " + gpu_dtype + ", " + gpu_cache;
+    }
+    const std::string cpu_dtype = distinct(cpu, &ReadRow::dtype);
     const bool is_half = cpu_dtype == "fp32" && (gpu_dtype == "bf16" || gpu_dtype == "fp16");
-    return head_line(gpu) + labelled("block_size {}", distinct(gpu, &ReadRow::block_size)) +
-           " · CPU: " + cpu_dtype + counted(distinct(cpu, &ReadRow::threads), "thread", ", ") +
-           ", " + distinct(cpu, &ReadRow::cache) + " · GPU: " + gpu_dtype +
-           (is_half ? ", half the bytes, " : ", ") + distinct(gpu, &ReadRow::cache);
+    return head + " · CPU: " + cpu_dtype +
+           counted(distinct(cpu, &ReadRow::threads), "thread", ", ") + ", " +
+           distinct(cpu, &ReadRow::cache) + " · GPU: " + gpu_dtype +
+           (is_half ? ", half the bytes, " : ", ") + gpu_cache;
 }
 
 }  // namespace nanoserve::report

@@ -55,7 +55,7 @@ std::vector<ShareCurve> kernel_batches(std::span<const ReadRow> gpu, const Atten
         const auto points = shares_of(rows_of(gpu, shape, num_seqs), "kernel");
         if (!points.empty()) {
             curves.push_back(
-                {fmt::format("{}, {} sequence{}", kKernelName, num_seqs, num_seqs == 1 ? "" : "s"),
+                {fmt::format("GPU kernel, {} sequence{}", num_seqs, num_seqs == 1 ? "" : "s"),
                  style_of(3 + curves.size()), points});
         }
     }
