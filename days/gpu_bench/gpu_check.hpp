@@ -24,9 +24,9 @@ class GpuCheck {
     explicit GpuCheck(const DeviceBatch& batch);
 
     /// Poisons all outputs with NaN, runs `replay`, and gives the first layer's
-    /// relative_norm_error() against the oracle. `replay` writes the outputs of all layers, on `stream`. Throws
-    /// std::runtime_error, naming `read`, when relative_error() is above tolerance() or when an output of
-    /// any layer is NaN or infinite.
+    /// relative_norm_error() against the oracle. `replay` writes the outputs of all layers, on
+    /// `stream`. Throws std::runtime_error, naming `read`, when relative_error() is above
+    /// tolerance() or when an output of any layer is NaN or infinite.
     double operator()(const std::string& read, cudaStream_t stream, const GraphReplay& replay);
 
     /// What `relative_error` may be. A 16-bit output is off by half a step of itself, so of the

@@ -8,7 +8,6 @@
 
 #include <vector_types.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -62,14 +61,9 @@ struct DecodeConfig {
     /// step.
     static constexpr int kFragments = kHeadTiles * kSteps;
 
-    static constexpr int kGroupSlots = 8 * kHeadTiles;  ///< room for the query heads of a group
-    static constexpr int kPartialPitch = kHeadDim + 4;  ///< floats from row to row of a partial
-                                                        ///< result; + 4: rows in different banks
-    static constexpr int kPartialBytes = kGroupSlots * (kPartialPitch + 2) * 4;
-
-    /// Of one warp: its ring, in which it leaves its partial result; whole rows of banks.
-    static constexpr int kRingBytes =
-        (std::max(kStages * kStageBytes, kPartialBytes) + 127) / 128 * 128;
+    /// Floats from row to row of a partial result that is stored by rows; + 4: rows in different
+    /// banks.
+    static constexpr int kPartialPitch = kHeadDim + 4;
 
     static_assert(kHeadDim % 16 == 0 && kStages >= 1);
 };

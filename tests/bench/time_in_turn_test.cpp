@@ -29,7 +29,11 @@ TEST_CASE("time_in_turn takes a sample of each read in every round, there and ba
     }
     const Intervals intervals =
         time_in_turn(clock, std::span(reads), {.num_samples = 3, .num_warmup = 1});
-    CHECK(log == "abc" "abc" "cba" "abc");
+    CHECK(log ==
+          "abc"
+          "abc"
+          "cba"
+          "abc");
     CHECK(intervals == Intervals{{1, 1, 1}, {2, 2, 2}, {3, 3, 3}});
 }
 
@@ -45,7 +49,9 @@ TEST_CASE("time_in_turn runs settle calls of the same read, untimed", "[bench][p
     }
     const Intervals intervals = time_in_turn(
         clock, std::span(reads), {.num_samples = 2, .num_warmup = 0, .settle_calls = 1});
-    CHECK(log == "aabb" "bbaa");
+    CHECK(log ==
+          "aabb"
+          "bbaa");
     CHECK(intervals == Intervals{{10, 10}, {10, 10}});
 }
 
@@ -53,9 +59,8 @@ TEST_CASE("time_in_turn checks before the first sample and after the last", "[be
     test::SimulatedClock clock;
     std::string log;
     std::vector<std::function<void()>> reads = {[&] { log += 'r'; }};
-    (void)time_in_turn(clock, std::span(reads), {.num_samples = 2, .num_warmup = 1, .check = [&] {
-                                                     log += '!';
-                                                 }});
+    (void)time_in_turn(clock, std::span(reads),
+                       {.num_samples = 2, .num_warmup = 1, .check = [&] { log += '!'; }});
     CHECK(log == "!rrr!");
 }
 

@@ -15,13 +15,13 @@
 
 namespace nanoserve {
 
-/// Times all of `reads`, a sample of each in every one of `options.num_samples` rounds, so that what
-/// disturbs the machine for longer than a round disturbs them alike. Rounds 0, 2, 4, … go through
-/// them forwards, rounds 1, 3, 5, … backwards, as in `compare_reads`. The rest is as in `time_read`:
-/// check, warm-up calls of all, samples, check.
+/// Times all of `reads`, a sample of each in every one of `options.num_samples` rounds, so that
+/// what disturbs the machine for longer than a round disturbs them alike. Rounds 0, 2, 4, … go
+/// through them forwards, rounds 1, 3, 5, … backwards, as in `compare_reads`. The rest is as in
+/// `time_read`: check, warm-up calls of all, samples, check.
 ///
-/// @return the intervals of each read, in the order of the rounds, in nanoseconds per sample, as the
-/// clock gave them; two lists of the same call are paired for a ReadComparison
+/// @return the intervals of each read, in the order of the rounds, in nanoseconds per sample, as
+/// the clock gave them; two lists of the same call are paired for a ReadComparison
 /// @throws std::invalid_argument for options that ask for no sample, and for a stop rule, which
 /// belongs to one read; what the reads, the clock and the hooks throw passes through
 template <Clock C, std::invocable Read>
