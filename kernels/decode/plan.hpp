@@ -18,13 +18,14 @@ struct DecodePlan {
     bool evict_first = false;  ///< the rows will not be found in L2 by the next read anyway
     bool balance = false;      ///< all SMs share the long histories; needs a workspace
 
+    /// Equal when all fields are.
     bool operator==(const DecodePlan&) const = default;
 };
 
 /// What the plan depends on.
 struct DecodeLoad {
-    std::int64_t num_seqs = 0;
-    std::int32_t num_kv_heads = 0;
+    std::int64_t num_seqs = 0;       ///< sequences in the batch
+    std::int32_t num_kv_heads = 0;   ///< heads of K and V
     std::int64_t max_tokens = 0;     ///< of one sequence: what its table row has room for
     std::int64_t bytes_per_row = 0;  ///< of one K row of one KV head
     bool has_workspace = false;      ///< for a balanced launch

@@ -19,8 +19,8 @@ namespace nanoserve {
 
 /// Tiles of one row, read in turn by the warps of a thread block.
 struct TileRange {
-    std::int32_t begin = 0;
-    std::int32_t end = 0;
+    std::int32_t begin = 0;  ///< the first
+    std::int32_t end = 0;    ///< behind the last
 };
 
 /// The part of the schedule that depends on all lengths.
