@@ -10,7 +10,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 . "$root/days/exercise.sh"
 
-build=$root/build/exercise-proof
+build=$root/build/${NANOSERVE_PROOF_FOLDER:-exercise-proof}
 work=$build/work
 update=''
 bad=0
