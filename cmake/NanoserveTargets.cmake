@@ -28,7 +28,7 @@ function(nanoserve_test name)
   target_link_libraries(${name} PRIVATE nanoserve::nanoserve Catch2::Catch2WithMain ${arg_LINK})
   nanoserve_warnings(${name})
   catch_discover_tests(${name} TEST_PREFIX "${arg_LABEL}/" DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS ${arg_LABEL} SKIP_RETURN_CODE 4 TIMEOUT 300)
+    PROPERTIES LABELS ${arg_LABEL} SKIP_RETURN_CODE 4 TIMEOUT 1200)
 endfunction()
 
 # nanoserve_script_tests(course course_test.sh [arguments]): one CTest test for each function test_... of a
