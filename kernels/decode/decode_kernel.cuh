@@ -46,22 +46,42 @@ __device__ float score_scale(const DecodeArgs& args, int kv_head) {
     }
 }
 
-constexpr int kSequenceEnd = std::numeric_limits<int>::max();
-
-struct NoLaterEnd {};
-
-// All tiles of one warp, in the walk before tile `end` and the end of the sequence. later_end(tiles
-// of the sequence) is asked for when the first stages are on their way, which it must leave in.
-template <class Config, class LaterEnd = NoLaterEnd>
-__device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head,
-                           const TileWalk& walk, int end, std::uint32_t ring_memory,
-                           WarpAttention<Config>& attention, LaterEnd later_end = {}) {
-    // Three loads that don't wait for each other: the length, the table, the query.
-    const int given_length = __ldg(args.seq_lens + seq);
-    BlockIds<Config> block_ids(args, seq, walk);
+template <class Config>
+__device__ void load_query(const DecodeArgs& args, int seq, int kv_head,
+                           WarpAttention<Config>& attention) {
     attention.load_query(static_cast<const typename Config::T*>(args.q) + seq * args.q_stride +
                              kv_head * args.group_size * Config::kHeadDim,
                          args.group_size);
+}
+
+// What a warp has met, for the caller's status word.
+template <class Config>
+__device__ void report(const DecodeArgs& args, const KVRing<Config>& ring, bool is_clamped) {
+    if (args.status != nullptr && lane_index() == 0 && (ring.saw_absent() || is_clamped)) {
+        atomicOr(args.status,
+                 (ring.saw_absent() ? kAbsentBlock : 0u) | (is_clamped ? kClampedLength : 0u));
+    }
+}
+
+constexpr int kSequenceEnd = std::numeric_limits<int>::max();
+
+struct Nothing {
+    __device__ void operator()() const {}
+};
+struct NoLaterEnd {};
+
+// All tiles of one warp, in the walk before tile `end` and the end of the sequence. meanwhile() is
+// called when the first loads are on their way. later_end(tiles of the sequence) is asked for when
+// the first stages are, which it must leave in.
+template <class Config, class Meanwhile = Nothing, class LaterEnd = NoLaterEnd>
+__device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, const TileWalk& walk,
+                           int end, std::uint32_t ring_memory, WarpAttention<Config>& attention,
+                           Meanwhile meanwhile = {}, LaterEnd later_end = {}) {
+    // Three loads that don't wait for each other: the length, the table, the query.
+    const int given_length = __ldg(args.seq_lens + seq);
+    BlockIds<Config> block_ids(args, seq, walk);
+    load_query(args, seq, kv_head, attention);
+    meanwhile();
 
     const float scale = score_scale<Config>(args, kv_head);
     KVRing<Config> ring(args, kv_head, ring_memory);
@@ -98,11 +118,7 @@ __device__ void read_tiles(const DecodeArgs& args, std::int64_t seq, int kv_head
     if constexpr (Config::kIsFp8) {
         attention.scale_values(args.scales.v.of_head(kv_head));
     }
-    if (args.status != nullptr && lane_index() == 0 &&
-        (ring.saw_absent() || seq_len != given_length)) {
-        atomicOr(args.status, (ring.saw_absent() ? kAbsentBlock : 0u) |
-                                  (seq_len != given_length ? kClampedLength : 0u));
-    }
+    report(args, ring, seq_len != given_length);
 }
 
 template <class Config>
@@ -116,6 +132,11 @@ __host__ __device__ DecodeMemory<Config> divide_memory(const DecodeArgs& args,
             args.splits_log2};
 }
 
+// The grid has rows of sequences, since it can't have all of them in y. Below 2^32.
+__device__ inline unsigned sequence_of_block() {
+    return blockIdx.z * gridDim.y + blockIdx.y;
+}
+
 //! [kernel]
 // blockIdx = (KV heads and split, the split fastest; sequence): the splits of some heads of a
 // sequence are one cluster.
@@ -123,23 +144,24 @@ template <class Config>
 __global__ void __launch_bounds__(Config::kMaxThreads, 1)
     decode_kernel(const __grid_constant__ DecodeArgs args) {
     extern __shared__ __align__(1024) unsigned char memory[];
-    const DecodePlace place(blockIdx.y + std::int64_t{blockIdx.z} * gridDim.y,
-                            blockIdx.x >> args.splits_log2, args.heads_log2, args.warps_log2,
+    const DecodePlace place(static_cast<int>(sequence_of_block()), blockIdx.x >> args.splits_log2,
+                            args.heads_log2, args.warps_log2,
                             static_cast<int>(blockIdx.x & ((1u << args.splits_log2) - 1)));
-    if (place.seq >= args.num_seqs) {
+    if (sequence_of_block() >= static_cast<unsigned>(args.num_seqs)) {
         return;  // the whole cluster
     }
     const DecodeMemory<Config> shared = divide_memory<Config>(args, memory);
     const bool is_split = args.splits_log2 > 0;
-    if (is_split) {
-        if (threadIdx.x == 0) {
-            expect_pushes(shared, place.split);
-        }
-        ptx::announce_to_cluster();
-    }
     WarpAttention<Config> attention;
     read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), kSequenceEnd,
-               shared.ring(place.warp), attention);
+               shared.ring(place.warp), attention, [&] {
+                   if (is_split) {
+                       if (threadIdx.x == 0) {
+                           expect_pushes(shared, place.split);
+                       }
+                       ptx::announce_to_cluster();
+                   }
+               });
 
     const std::int64_t row = place.first_row(args);
     if (!is_split && place.sharers_log2 == 0) {
@@ -164,18 +186,59 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
 }
 //! [kernel]
 
+//! [one tile]
+// Histories of one tile: a warp has all tokens of one KV head. blockIdx as above, without splits.
+template <class Config>
+__global__ void __launch_bounds__(Config::kMaxThreads, 1)
+    decode_tile_kernel(const __grid_constant__ DecodeArgs args) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    const DecodePlace place(static_cast<int>(sequence_of_block()), blockIdx.x, args.heads_log2,
+                            args.heads_log2);
+    if (sequence_of_block() >= static_cast<unsigned>(args.num_seqs)) {
+        return;
+    }
+    const int given_length = __ldg(args.seq_lens + place.seq);
+    const BlockId id = first_block<Config>(args, place.seq);
+    WarpAttention<Config> attention;
+    load_query(args, place.seq, place.kv_head, attention);
+
+    KVRing<Config> ring(
+        args, place.kv_head,
+        ptx::shared_address(memory) + static_cast<unsigned>(place.warp * Config::kStageBytes));
+    const int seq_len = min(max(given_length, 0), args.max_seq_len);
+    if (seq_len > 0) {
+        ring.ask(id, 0, seq_len, 0);
+        ptx::close_copy_group();
+        attention.convert_query();
+        ptx::wait_for_copies<0>();
+        __syncwarp();  // the copies of all lanes are there
+        if (!ring.is_absent(0)) {
+            attention.add_tile(ring.keys(0), ring.tokens(0, seq_len),
+                               score_scale<Config>(args, place.kv_head));
+        }
+        if constexpr (Config::kIsFp8) {
+            attention.scale_values(args.scales.v.of_head(place.kv_head));
+        }
+    }
+    report(args, ring, seq_len != given_length);
+    const std::int64_t row = place.first_row(args);
+    attention.store_output(static_cast<typename Config::T*>(args.out) + row * Config::kHeadDim,
+                           args.lse == nullptr ? nullptr : args.lse + row, args.group_size);
+}
+//! [one tile]
+
 // A thread block's own rows, one for each of its KV heads, as far as the schedule lets it read
 // them.
 template <class Config>
 __device__ void read_own_rows(const DecodeArgs& args, const DecodeMemory<Config>& shared) {
     const unsigned blocks_per_seq = static_cast<unsigned>(args.num_kv_heads) >> args.heads_log2;
-    const DecodePlace place(blockIdx.x / blocks_per_seq, blockIdx.x % blocks_per_seq,
-                            args.heads_log2, args.warps_log2);
+    const DecodePlace place(static_cast<int>(blockIdx.x / blocks_per_seq),
+                            blockIdx.x % blocks_per_seq, args.heads_log2, args.warps_log2);
     int limit = 0;
     bool has_tail = false;
     WarpAttention<Config> attention;
     read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), kSequenceEnd,
-               shared.ring(place.warp), attention, [&](int tiles) {
+               shared.ring(place.warp), attention, Nothing{}, [&](int tiles) {
                    if (tail_tiles(tiles, kSmallestOwnLimit) > 0) {  // worth a look at all lengths
                        limit = own_limit_of(args);
                        has_tail = tail_tiles(tiles, limit) > 0;
@@ -190,14 +253,14 @@ __device__ void read_own_rows(const DecodeArgs& args, const DecodeMemory<Config>
         });
         return;
     }
-    const std::int64_t slot = place.seq * args.num_kv_heads + place.kv_head;
+    const std::int64_t slot = std::int64_t{place.seq} * args.num_kv_heads + place.kv_head;
     merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
         store_entry<Config>(args, shared.layout, slot, fragment, entry, all);
     });
     const Schedule schedule = schedule_of(args, limit);
     const int first_head = place.kv_head - place.head_in_block;
     for (int head = first_head; head < first_head + (1 << args.heads_log2); ++head) {
-        const RowTail tail = tail_of(args, schedule, static_cast<int>(place.seq), head);
+        const RowTail tail = tail_of(args, schedule, place.seq, head);
         merge_if_last<Config>(args, shared.layout, RowParts(args, schedule, place.seq, head, tail));
     }
 }
@@ -253,6 +316,16 @@ std::int32_t ring_bytes(const DecodeArgs& args) {
 }
 
 template <class Config>
+void launch_one_tile(const DecodeArgs& args, dim3 grid, cudaStream_t stream) {
+    const int shared_bytes = Config::kStageBytes << args.heads_log2;
+    NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(
+        decode_tile_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+    decode_tile_kernel<Config><<<grid, static_cast<unsigned>(kWarpSize << args.heads_log2),
+                                 static_cast<std::size_t>(shared_bytes), stream>>>(args);
+    NANOSERVE_CUDA_TRY(cudaGetLastError());
+}
+
+template <class Config>
 void launch(DecodeArgs args, cudaStream_t stream) {
     args.ring_bytes = ring_bytes<Config>(args);
     const int shared_bytes = divide_memory<Config>(args, nullptr).bytes();
@@ -263,6 +336,10 @@ void launch(DecodeArgs args, cudaStream_t stream) {
         static_cast<unsigned>(args.num_kv_heads >> args.heads_log2 << args.splits_log2),
         static_cast<unsigned>(grid_y),
         static_cast<unsigned>((args.num_seqs + grid_y - 1) / grid_y)};
+    if (args.max_seq_len <= Config::kTileTokens && args.warps_log2 == args.heads_log2 &&
+        args.splits_log2 == 0) {
+        return launch_one_tile<Config>(args, config.gridDim, stream);
+    }
     config.blockDim = static_cast<unsigned>(kWarpSize << args.warps_log2);
     config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
     config.stream = stream;

@@ -16,8 +16,8 @@ namespace nanoserve {
 template <class Config>
 class BlockIds {
   public:
-    __device__ BlockIds(const DecodeArgs& args, std::int64_t seq, const TileWalk& walk)
-        : table_(args.block_tables + seq * args.max_blocks_per_seq),
+    __device__ BlockIds(const DecodeArgs& args, int seq, const TileWalk& walk)
+        : table_(args.block_tables + std::int64_t{seq} * args.max_blocks_per_seq),
           num_entries_(args.max_blocks_per_seq),
           block_size_log2_(args.block_size_log2),
           next_tile_(walk.tile(static_cast<int>(lane_index() >> entries_log2()))),
@@ -62,6 +62,17 @@ class BlockIds {
     int num_entries_, block_size_log2_, next_tile_, tiles_per_turn_;
     BlockId current_, next_;
 };
+
+/// The block of tile 0 of a sequence; with small blocks each lane gets that of row lane % 16.
+template <class Config>
+__device__ BlockId first_block(const DecodeArgs& args, int seq) {
+    const int entry =
+        Config::kSmallBlocks
+            ? static_cast<int>(lane_index() % Config::kTileTokens >> args.block_size_log2)
+            : 0;
+    const BlockId* table = args.block_tables + std::int64_t{seq} * args.max_blocks_per_seq;
+    return entry < args.max_blocks_per_seq ? __ldg(table + entry) : -1;
+}
 
 /// One warp's ring of tiles on their way from the pool: kStages tiles of K and V are asked for
 /// before the first is used. No thread waits for another warp.

@@ -18,7 +18,7 @@ __device__ inline unsigned lane_index() {
 /// Which part of the work a warp has: its thread block has some KV heads of a sequence, each of
 /// them one or more warps.
 struct DecodePlace {
-    std::int64_t seq;
+    int seq;
     int split;          ///< of the history
     int warp;           ///< in the thread block
     int heads_log2;     ///< how many KV heads the thread block has
@@ -27,8 +27,8 @@ struct DecodePlace {
     int warp_of_head;   ///< among the warps that share it
     int kv_head;
 
-    __device__ DecodePlace(std::int64_t sequence, unsigned head_block, int block_heads_log2,
-                           int warps_log2, int block_split = 0)
+    __device__ DecodePlace(int sequence, unsigned head_block, int block_heads_log2, int warps_log2,
+                           int block_split = 0)
         : seq(sequence),
           split(block_split),
           warp(static_cast<int>(threadIdx.x / kWarpSize)),
@@ -46,7 +46,7 @@ struct DecodePlace {
 
     /// The first row of out, and of lse, that belongs to this warp's KV head.
     [[nodiscard]] __device__ std::int64_t first_row(const DecodeArgs& args) const {
-        return seq * args.num_q_heads + kv_head * args.group_size;
+        return std::int64_t{seq} * args.num_q_heads + kv_head * args.group_size;
     }
 };
 
