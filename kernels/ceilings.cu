@@ -5,19 +5,18 @@
 //          block_tables [num_seqs, max_blocks_per_seq] int32, seq_lens [num_seqs] int32
 //          checksum [1] uint32
 // Work     grid (num_splits, num_seqs): the warps of a sequence take its items in turn. An item is
-// a
-//          tile of tokens of one KV head; neighbouring warps have neighbouring heads of the same
+//          a tile of tokens of one KV head; neighbouring warps have neighbouring heads of the same
 //          tile: with NHD they share DRAM pages and, for short rows, cache lines. Which items a
 //          warp has does not depend on the length, so that it asks for length and table at once.
 // Traffic  the KV bytes once. A thread has 8 loads of 16 bytes in flight (4 of K, 4 of V), an SM
-// has
-//          4 thread blocks of 256 threads: 128 KB in flight. Little's law asks for 4.4 TB/s * 1 us
-//          / 132 SMs = 33 KB at least; an H200 is fastest from 128 KB on.
+//          has 4 thread blocks of 256 threads: 128 KB in flight. Little's law asks for 4.4 TB/s *
+//          1 us / 132 SMs = 33 KB at least; an H200 is fastest from 128 KB on.
 // Steps    item by item: ask for its words -> look up the blocks of the next -> sum; then
 //          add_to_checksum.
 // Edges    an empty history and an absent block load nothing. No division in the loop.
 // Tests    tests/kernels/ceilings_test.cpp, tests/kernels/divider_test.cpp
-// read_stream: the same loads over one contiguous buffer, to see what the tables cost.
+// load_only_by_head: the same loads by thread blocks of one KV head each, as the peers' file has
+// it. read_stream: the same loads over one contiguous buffer, to see what the tables cost.
 #include <nanoserve/model/require.hpp>
 
 #include <kernels/ceilings.hpp>
@@ -25,6 +24,7 @@
 #include <kernels/general/divider.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <kernels/decode/ptx.cuh>
 #include <limits>
@@ -67,6 +67,12 @@ struct LoadOnlyArgs {
     std::uint32_t words_per_row;
     std::uint32_t tile_tokens;  // kTileWords / words_per_row
     Divider by_block_size, by_heads, by_words, by_tile_tokens;
+};
+
+// Of load_by_head, whose rows and blocks are powers of two.
+struct ByHead {
+    int words_log2;       // of a row
+    int block_size_log2;  // tokens
 };
 
 // The part of each tile that this lane loads: a word of one row in each step. Lanes behind the last
@@ -193,6 +199,47 @@ __global__ void __launch_bounds__(CeilingConfig::num_threads, kBlocksPerSm)
     add_to_checksum(sum, checksum);
 }
 
+// blockIdx = (split, KV head, sequence). A thread block has a stretch of the history, whose rows
+// its threads load side by side, kNumSteps rows of K and of V each before they go on. Rows and
+// blocks are powers of two.
+__global__ void __launch_bounds__(CeilingConfig::num_threads)
+    load_by_head(const __grid_constant__ LoadOnlyArgs args, ByHead by_head,
+                 std::uint32_t* checksum) {
+    const BlockId* block_table = args.block_tables + blockIdx.z * args.max_blocks_per_seq;
+    const std::uint32_t seq_len = min(
+        static_cast<std::uint32_t>(max(__ldg(args.seq_lens + blockIdx.z), 0)), args.max_seq_len);
+    const std::uint32_t share = ((seq_len + gridDim.x - 1) / gridDim.x + 15) / 16 * 16;
+    const std::uint32_t end = min((blockIdx.x + 1) * share, seq_len);
+    const std::uint32_t rows = blockDim.x >> by_head.words_log2;  // of a step
+    const std::uint32_t in_head =
+        blockIdx.y * args.head_bytes + (threadIdx.x & (args.words_per_row - 1)) * kWordBytes;
+    std::uint32_t sum = 0;
+    for (std::uint32_t token = blockIdx.x * share + (threadIdx.x >> by_head.words_log2);
+         token < end; token += rows * kNumSteps) {
+        uint4 k[kNumSteps] = {}, v[kNumSteps] = {};
+#pragma unroll
+        for (std::uint32_t step = 0; step < kNumSteps; ++step) {
+            const std::uint32_t t = token + step * rows;
+            if (t >= end) {
+                continue;
+            }
+            const auto id =
+                static_cast<std::uint32_t>(__ldg(block_table + (t >> by_head.block_size_log2)));
+            if (id < args.num_blocks) {
+                const std::uint64_t at = std::uint64_t{id} * args.block_bytes +
+                                         (t & (args.block_size - 1)) * args.token_bytes + in_head;
+                k[step] = __ldg(reinterpret_cast<const uint4*>(args.k_cache + at));
+                v[step] = __ldg(reinterpret_cast<const uint4*>(args.v_cache + at));
+            }
+        }
+#pragma unroll
+        for (int step = 0; step < kNumSteps; ++step) {
+            sum += sum_of(k[step]) + sum_of(v[step]);
+        }
+    }
+    add_to_checksum(sum, checksum);
+}
+
 // Thread blocks take pieces of num_threads * loads_in_flight words in turn.
 __global__ void __launch_bounds__(CeilingConfig::num_threads, kBlocksPerSm)
     stream(const uint4* words, std::int64_t num_words, std::uint32_t* checksum) {
@@ -283,14 +330,19 @@ LoadOnlyArgs make_args(const PagedAttentionParams& p) {
             .by_tile_tokens = Divider(tile_tokens)};
 }
 
-void load_only_of(const PagedAttentionParams& p, std::uint32_t* checksum, cudaStream_t stream) {
-    constexpr std::int64_t kMaxGridY = 65535;
-    constexpr std::int64_t kMaxCount = std::int64_t{1} << 30;
-    require(p.num_seqs >= 0 && p.num_seqs <= kMaxGridY, "num_seqs is ", p.num_seqs,
-            "; load_only takes 0 to ", kMaxGridY);
+constexpr std::int64_t kMaxCount = std::int64_t{1} << 30;
+
+void require_sizes(const PagedAttentionParams& p) {
+    constexpr std::int64_t kMaxGridYZ = 65535;
+    require(p.num_seqs >= 0 && p.num_seqs <= kMaxGridYZ, "num_seqs is ", p.num_seqs,
+            "; load_only takes 0 to ", kMaxGridYZ);
     require(p.max_blocks_per_seq >= 0 && p.max_blocks_per_seq * p.kv.layout.block_size <= kMaxCount,
             "max_blocks_per_seq is ", p.max_blocks_per_seq, "; load_only takes 2^30 tokens");
     require_words(p);
+}
+
+void load_only_of(const PagedAttentionParams& p, std::uint32_t* checksum, cudaStream_t stream) {
+    require_sizes(p);
     const LoadOnlyArgs args = make_args(p);
     const std::int64_t num_items =
         divide_up(args.max_seq_len, args.tile_tokens) * args.num_kv_heads;
@@ -333,6 +385,34 @@ void load_only_hnd(const PagedAttentionParams& params, std::uint32_t* checksum,
                 layout.head_stride == std::int64_t{layout.block_size} * layout.head_dim,
             "load_only_hnd: the pool is not in HND order");
     load_only_of(params, checksum, stream);
+}
+
+void load_only_by_head(const PagedAttentionParams& params, std::uint32_t* checksum,
+                       cudaStream_t stream) {
+    validate(params.kv.layout);
+    require_sizes(params);
+    const LoadOnlyArgs args = make_args(params);
+    for (const auto& [name, size] :
+         {std::pair{"block_size", args.block_size},
+          std::pair{"the number of words of a row", args.words_per_row}}) {
+        require(std::has_single_bit(size), name, " is ", size,
+                "; load_only_by_head takes powers of two");
+    }
+    if (params.num_seqs == 0 || args.max_seq_len == 0) {
+        return;
+    }
+    // 16 thread blocks for each SM, but none of less than 8 blocks of 16 tokens.
+    const std::int64_t num_rows = params.num_seqs * args.num_kv_heads;
+    const std::int64_t num_splits = std::clamp<std::int64_t>(
+        num_sms_of_current_device() * 16 / num_rows, 1, divide_up(args.max_seq_len, 8 * 16));
+    const dim3 grid(static_cast<unsigned>(num_splits), args.num_kv_heads,
+                    static_cast<unsigned>(params.num_seqs));
+    load_by_head<<<grid, CeilingConfig::num_threads, 0, stream>>>(
+        args,
+        {.words_log2 = std::countr_zero(args.words_per_row),
+         .block_size_log2 = std::countr_zero(args.block_size)},
+        checksum);
+    NANOSERVE_CUDA_TRY(cudaGetLastError());
 }
 
 void read_stream(const void* data, std::int64_t num_bytes, std::uint32_t* checksum,

@@ -33,6 +33,13 @@ void load_only_nhd(const PagedAttentionParams& params, std::uint32_t* checksum,
 void load_only_hnd(const PagedAttentionParams& params, std::uint32_t* checksum,
                    cudaStream_t stream);
 
+/// The same in any order of the pool, cut up as the load-only read of data/peers/h200-peers.csv is:
+/// thread blocks of one KV head each. It doesn't load neighbouring heads together, so it is slower
+/// than load_only_nhd where histories are long: the ruler of that file, for comparisons with its
+/// times. Rows and block_size must be powers of two.
+void load_only_by_head(const PagedAttentionParams& params, std::uint32_t* checksum,
+                       cudaStream_t stream);
+
 /// Loads `num_bytes` contiguous bytes of device memory, once, and adds up their 32-bit words in
 /// `*checksum` as above: the rate of the memory without any table. Throws std::invalid_argument
 /// unless `data` and `num_bytes` are multiples of 16; CudaError when the launch fails.

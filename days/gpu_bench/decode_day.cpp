@@ -60,7 +60,7 @@ void tell_without_gpu(const DecodeDay& day, const DecodeOptions& options) {
     }
     std::vector<CellResult> foretold;
     for (const ReadCell& cell : options.set.cells) {
-        foretold.push_back(foretell(day, cell));
+        foretold.push_back(foretell(day, cell, options.as_peers));
     }
     fmt::print("\nThere is no record yet: {} is missing. Foretold, not measured:\n{}",
                csv.filename().string(), format_record(to_rows("", foretold)));
@@ -72,7 +72,7 @@ ReadResult foretold_ceiling(const char* read, const char* layout, double predict
 
 }  // namespace
 
-CellResult foretell(const DecodeDay& day, const ReadCell& cell) {
+CellResult foretell(const DecodeDay& day, const ReadCell& cell, bool as_peers) {
     CellResult result;
     result.cell = cell;
     result.kv_bytes = kv_bytes(cell, make_tables(cell));
@@ -85,6 +85,10 @@ CellResult foretell(const DecodeDay& day, const ReadCell& cell) {
     }
     result.reads.push_back(foretold_ceiling("load_only_nhd", "NHD", predicted_load_only_us(cell)));
     result.reads.push_back(foretold_ceiling("load_only_hnd", "HND", predicted_load_only_us(cell)));
+    if (as_peers) {
+        result.reads.push_back(
+            foretold_ceiling("load_only_by_head", "NHD", predicted_load_only_us(cell)));
+    }
     result.reads.push_back(foretold_ceiling("read_stream", "", predicted_stream_us(cell)));
     return result;
 }

@@ -81,6 +81,14 @@ class RecordedReads {
             },
             num_reads);
     }
+    [[nodiscard]] GraphReplay load_only_by_head(std::int64_t num_reads) const {
+        return record(
+            [&](std::int64_t layer) {
+                nanoserve::load_only_by_head(batch_.params_as(PoolOrder::nhd, layer), nullptr,
+                                             stream());
+            },
+            num_reads);
+    }
     [[nodiscard]] GraphReplay read_stream(std::int64_t num_reads) const {
         return record(
             [&](std::int64_t layer) {
@@ -122,8 +130,9 @@ void record_all(const std::vector<DecodeLaunch>& launches, const Rotation& rotat
         const std::int64_t num_reads = reads_of_a_replay(rotation, read.predicted_us);
         measurement.num_reads.push_back(num_reads);
         measurement.replays.push_back(
-            read.read == "load_only_nhd"   ? reads.load_only_nhd(num_reads)
-            : read.read == "load_only_hnd" ? reads.load_only_hnd(num_reads)
+            read.read == "load_only_nhd"       ? reads.load_only_nhd(num_reads)
+            : read.read == "load_only_hnd"     ? reads.load_only_hnd(num_reads)
+            : read.read == "load_only_by_head" ? reads.load_only_by_head(num_reads)
             : read.read == "read_stream"
                 ? reads.read_stream(num_reads)
                 : reads.record(find_launch(launches, read.read), num_reads));
@@ -186,7 +195,8 @@ void leave_out(CellResult& result, const DecodeOptions& options,
 }  // namespace
 
 CellResult measure(const DecodeDay& day, const DecodeOptions& options, const ReadCell& cell) {
-    Measurement measurement{.result = foretell(day, cell), .replays = {}, .num_reads = {}};
+    Measurement measurement{
+        .result = foretell(day, cell, options.as_peers), .replays = {}, .num_reads = {}};
     CellResult& result = measurement.result;
     Rotation rotation = rotation_of(result.kv_bytes);
     if (options.as_peers) {

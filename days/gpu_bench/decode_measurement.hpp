@@ -16,7 +16,9 @@ namespace nanoserve::gpu_bench {
 [[nodiscard]] CellResult measure(const DecodeDay& day, const DecodeOptions& options,
                                  const ReadCell& cell);
 
-/// What is foretold for a cell: the rows of all reads and ceilings, without a time.
-[[nodiscard]] CellResult foretell(const DecodeDay& day, const ReadCell& cell);
+/// What is foretold for a cell: the rows of all reads and ceilings, without a time. as_peers: the
+/// ceiling of the peers' file is among them.
+[[nodiscard]] CellResult foretell(const DecodeDay& day, const ReadCell& cell,
+                                  bool as_peers = false);
 
 }  // namespace nanoserve::gpu_bench

@@ -35,7 +35,7 @@ std::string remark_of(const report::ReadRow& row) {
 }
 
 bool is_ceiling(const report::ReadRow& row) {
-    return row.read == "load_only_nhd" || row.read == "load_only_hnd" || row.read == "read_stream";
+    return row.read.starts_with("load_only") || row.read == "read_stream";
 }
 
 std::string shape_text(const report::ReadRow& row) {

@@ -117,6 +117,28 @@ TEST_CASE("load_only leaves out blocks that are not in the pool", "[kernels][cei
     tables.block_tables[2] = host.kv.layout.num_blocks;
     device.set_tables(tables);
     CHECK(checksum_of(device.params(), PoolOrder::nhd) == first_block_only);
+    const DeviceBuffer checksum(std::vector<std::uint32_t>{0});
+    load_only_by_head(device.params(), checksum.as<std::uint32_t>(), nullptr);
+    CHECK(checksum.to_host<std::uint32_t>()[0] == first_block_only);
+}
+
+TEST_CASE("load_only_by_head reads every word once too, in any order of the pool",
+          "[kernels][ceilings]") {
+    needs_gpu();
+    const auto order = GENERATE(PoolOrder::nhd, PoolOrder::hnd);
+    const auto head_dim = GENERATE(8, 64, 128, 512);
+    const auto block_size = GENERATE(1, 16);
+    PagedCase test({.shape = {.num_q_heads = 3, .num_kv_heads = 3, .head_dim = head_dim},
+                    .block_size = block_size,
+                    .seq_lens = {1025, 16, 1, 0, 200},
+                    .dtype = DType::bf16,
+                    .io_dtype = DType::bf16,
+                    .order = order});
+    CAPTURE(test.describe());
+    const DeviceBuffer checksum(std::vector<std::uint32_t>{0});
+    load_only_by_head(DeviceCase(test.params()).params(), checksum.as<std::uint32_t>(), nullptr);
+    CHECK(checksum.to_host<std::uint32_t>()[0] ==
+          read_floor(test.params(), FloorOrder::keys_then_values));
 }
 
 TEST_CASE("load_only refuses another order and rows of another size, and says which",
@@ -134,6 +156,8 @@ TEST_CASE("load_only refuses another order and rows of another size, and says wh
     refuses({.shape = shape, .order = PoolOrder::nhd}, load_only_hnd);
     refuses({.shape = {.num_q_heads = 2, .num_kv_heads = 2, .head_dim = 6}}, load_only_nhd);
     refuses({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 516}}, load_only_nhd);
+    refuses({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 96}}, load_only_by_head);
+    refuses({.shape = shape, .block_size = 3}, load_only_by_head);
 }
 
 TEST_CASE("read_stream adds up every word of a buffer, whatever its length",

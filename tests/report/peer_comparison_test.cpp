@@ -69,6 +69,26 @@ TEST_CASE("a cell is compared through the ceilings of both runs", "[report][pure
     CHECK(cells[0].direct_speedup() == 1.5);
 }
 
+TEST_CASE("the ruler is the load-only read that the peers' file has", "[report][pure]") {
+    const std::vector<PeerRow> peers = {peer_row("fa3", 64, 8, 16, 6.0),
+                                        peer_row("load_only_nhd", 64, 8, 16, 2.0)};
+    std::vector<ReadRow> rows = {our_row("mine", 64, 8, 16, 3.0, 1.0),
+                                 our_row("load_only_by_head", 64, 8, 32, 0.5, 1.0),
+                                 our_row("load_only_by_head", 64, 8, 16, 1.5, 1.0)};
+    const auto cells = compare_with_peers(rows, "mine", peers);
+    REQUIRE(cells.size() == 1);
+    CHECK(cells[0].our_times == 2.0);
+    CHECK(cells[0].our_times_nhd == 3.0);
+    CHECK(cells[0].speedup() == 1.5);
+    CHECK(cells[0].speedup_nhd() == 1.0);
+    const auto claims = claims_of(cells);
+    CHECK(claims[0].mean_speedup == 1.5);
+    CHECK(claims[0].mean_speedup_nhd == 1.0);
+    CHECK(claims[0].mean_times_ceiling == 3.0);
+    rows[2].best_us = 0.0;  // no time
+    CHECK(compare_with_peers(rows, "mine", peers)[0].our_times == 3.0);
+}
+
 TEST_CASE("ragged cells, other types and cells without a ceiling are kept apart",
           "[report][pure]") {
     std::vector<PeerRow> peers = {peer_row("fa3", 64, 8, 16, 6.0),

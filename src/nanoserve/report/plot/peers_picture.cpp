@@ -121,7 +121,7 @@ PeersPanel panel_of(const std::vector<PeerCell>& cells, const PixelBox& box,
     panel.heading = fmt::format("head_dim {}", claims.head_dim);
     panel.remark = fmt::format(
         "{} times as fast as the best peer (geometric mean), {} of {} cells lost; {} times "
-        "load-only",
+        "our own load-only",
         ratio_text(claims.mean_speedup), claims.lost.size(), claims.num_cells,
         ratio_text(claims.mean_times_ceiling));
     set_axes(panel, cells, columns);
