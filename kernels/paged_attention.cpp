@@ -9,10 +9,10 @@
 namespace nanoserve {
 
 void paged_attention(const PagedAttentionParams& params, cudaStream_t stream, std::uint32_t* status,
-                     Workspace workspace) {
+                     Workspace workspace, LaunchOrder order) {
     switch (choose_kernel(params)) {
         case AttentionKernel::decode:
-            return paged_decode(params, stream, status, workspace);
+            return paged_decode(params, stream, status, workspace, order);
         case AttentionKernel::shared_heads:
             return shared_heads_attention(params, stream, status);
         case AttentionKernel::general:

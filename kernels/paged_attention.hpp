@@ -33,11 +33,14 @@ namespace nanoserve {
 /// @param workspace of paged_attention_workspace_bytes(), zeros before the first call, not shared
 /// by calls that may run at the same time. With it a batch whose lengths differ much keeps all SMs
 /// at work. May be empty
+/// @param order whether the launch may overlap the end of the kernel before it on the stream; a
+/// kernel other than paged_decode never does
 /// @throws std::invalid_argument as validate_sizes() does, and for sizes that no kernel takes,
 /// before anything is launched
 /// @throws CudaError when the launch fails
 void paged_attention(const PagedAttentionParams& params, cudaStream_t stream,
-                     std::uint32_t* status = nullptr, Workspace workspace = {});
+                     std::uint32_t* status = nullptr, Workspace workspace = {},
+                     LaunchOrder order = LaunchOrder::after_previous);
 
 /// Bytes of a workspace that serves every batch with these sizes on the current device; 0 if none
 /// is of use. seq_lens don't matter.

@@ -116,12 +116,13 @@ std::size_t paged_decode_workspace_bytes(const PagedAttentionParams& params) {
 }
 
 void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
-                  std::uint32_t* status, Workspace workspace) {
-    DecodeArgs args = make_args(params, plan, status);
+                  std::uint32_t* status, Workspace workspace, LaunchOrder order) {
+    validate_sizes(params);
     const auto reason = reason_not_to_decode(params);
     require(!reason.has_value(), reason.value_or(""));
     const KVLayout& layout = params.kv.layout;
     require_plan(plan, layout.num_kv_heads);
+    DecodeArgs args = make_args(params, plan, status);
     if (params.num_seqs == 0) {
         return;
     }
@@ -129,8 +130,13 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
         args.num_helpers = current_device().num_sms;
         args.workspace = divide(workspace, params, args.num_helpers);
     }
-    const DecodeChoice choice = {layout.head_dim, args.group_size, layout.block_size,
-                                 plan.evict_first, plan.balance};
+    const DecodeChoice choice = {
+        .head_dim = layout.head_dim,
+        .group_size = args.group_size,
+        .block_size = layout.block_size,
+        .evict_first = plan.evict_first,
+        .balance = plan.balance,
+        .overlap = order == LaunchOrder::overlapping_previous && current_device().has_clusters};
     const auto launch = [&]<class T>() {
         if (layout.dtype == DType::fp8_e4m3) {
             launch_decode<T, Fp8E4m3>(choice, args, stream);
@@ -146,14 +152,14 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
 }
 
 void paged_decode(const PagedAttentionParams& params, cudaStream_t stream, std::uint32_t* status,
-                  Workspace workspace) {
+                  Workspace workspace, LaunchOrder order) {
     const KVLayout& layout = params.kv.layout;
     const DecodeLoad load = {.num_seqs = params.num_seqs,
                              .num_kv_heads = layout.num_kv_heads,
                              .max_tokens = params.max_blocks_per_seq * layout.block_size,
                              .bytes_per_row = layout.head_dim * bytes_of(layout.dtype),
                              .has_workspace = workspace.data != nullptr};
-    paged_decode(params, plan_decode(load, current_device()), stream, status, workspace);
+    paged_decode(params, plan_decode(load, current_device()), stream, status, workspace, order);
 }
 
 }  // namespace nanoserve

@@ -26,11 +26,13 @@ namespace nanoserve {
 /// @param status one word of device memory as for paged_attention; may be nullptr
 /// @param workspace of paged_decode_workspace_bytes(), for batches whose lengths differ much: with
 /// it all SMs share the long histories, whatever the lengths turn out to be. May be empty
+/// @param order whether the launch may overlap the end of the kernel before it on the stream
 /// @throws std::invalid_argument as validate_sizes() does, and with what reason_not_to_decode()
 /// says
 /// @throws CudaError when the launch fails
 void paged_decode(const PagedAttentionParams& params, cudaStream_t stream,
-                  std::uint32_t* status = nullptr, Workspace workspace = {});
+                  std::uint32_t* status = nullptr, Workspace workspace = {},
+                  LaunchOrder order = LaunchOrder::after_previous);
 
 /// Bytes of a workspace for these sizes on the current device; seq_lens don't matter.
 /// @throws std::invalid_argument as validate_sizes() does
@@ -42,6 +44,7 @@ void paged_decode(const PagedAttentionParams& params, cudaStream_t stream,
 /// @throws std::invalid_argument also for a plan that is out of its limits, and for a balanced one
 /// whose workspace is too small
 void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
-                  std::uint32_t* status = nullptr, Workspace workspace = {});
+                  std::uint32_t* status = nullptr, Workspace workspace = {},
+                  LaunchOrder order = LaunchOrder::after_previous);
 
 }  // namespace nanoserve

@@ -32,7 +32,13 @@ std::vector<DecodeLaunch> decode_launches() {
          .launch = [](const PagedAttentionParams& params, const Workspace& workspace,
                       cudaStream_t stream) { paged_attention(params, stream, nullptr, workspace); },
          .workspace_bytes = paged_attention_workspace_bytes,
-         .reason_not_to = reason_not_to_balance}};
+         .reason_not_to = reason_not_to_balance},
+        {.read = "paged_attention_overlapping",
+         .launch =
+             [](const PagedAttentionParams& params, const Workspace&, cudaStream_t stream) {
+                 paged_attention(params, stream, nullptr, {}, LaunchOrder::overlapping_previous);
+             },
+         .reason_not_to = reason_not_to_decode}};
 }
 
 }  // namespace nanoserve::gpu_bench

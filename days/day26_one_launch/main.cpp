@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
             "--shapes peers --as-peers as the peers were timed. "
             "Without a GPU it shows how each batch is cut up, and the record.",
         .reads = {{"paged_attention", day26::predicted_us},
-                  {"paged_attention_balanced", day26::predicted_balanced_us}},
+                  {"paged_attention_balanced", day26::predicted_balanced_us},
+                  {"paged_attention_overlapping", day26::predicted_overlapping_us}},
         .sets = {{"road", "day-26-one-launch", day26::road_cells()},
                  {"other", "day-26-other-shapes", day26::other_cells()},
                  {"peers", "day-26-as-peers", day26::road_cells()}},

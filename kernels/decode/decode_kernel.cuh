@@ -81,10 +81,10 @@ __device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, const T
     const int given_length = __ldg(args.seq_lens + seq);
     BlockIds<Config> block_ids(args, seq, walk);
     load_query(args, seq, kv_head, attention);
+    KVRing<Config> ring(args, kv_head, ring_memory);
     meanwhile();
 
     const float scale = score_scale<Config>(args, kv_head);
-    KVRing<Config> ring(args, kv_head, ring_memory);
     const int seq_len = min(max(given_length, 0), args.max_seq_len);
     int num_tiles = walk.num_tiles(min(end, tiles_of(seq_len)));
     ptx::keep(num_tiles);
@@ -150,6 +150,7 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
     if (sequence_of_block() >= static_cast<unsigned>(args.num_seqs)) {
         return;  // the whole cluster
     }
+    ptx::wait_for_previous_launch();
     const DecodeMemory<Config> shared = divide_memory<Config>(args, memory);
     const bool is_split = args.splits_log2 > 0;
     WarpAttention<Config> attention;
@@ -162,6 +163,7 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
                        ptx::announce_to_cluster();
                    }
                });
+    ptx::let_next_launch_start();
 
     const std::int64_t row = place.first_row(args);
     if (!is_split && place.sharers_log2 == 0) {
@@ -197,6 +199,7 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
     if (sequence_of_block() >= static_cast<unsigned>(args.num_seqs)) {
         return;
     }
+    ptx::wait_for_previous_launch();
     const int given_length = __ldg(args.seq_lens + place.seq);
     const BlockId id = first_block<Config>(args, place.seq);
     WarpAttention<Config> attention;
@@ -220,6 +223,7 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
             attention.scale_values(args.scales.v.of_head(place.kv_head));
         }
     }
+    ptx::let_next_launch_start();
     report(args, ring, seq_len != given_length);
     const std::int64_t row = place.first_row(args);
     attention.store_output(static_cast<typename Config::T*>(args.out) + row * Config::kHeadDim,
@@ -298,6 +302,7 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
     extern __shared__ __align__(1024) unsigned char memory[];
     const unsigned num_owners = gridDim.x - static_cast<unsigned>(args.num_helpers);
     const DecodeMemory<Config> shared = divide_memory<Config>(args, memory);
+    ptx::wait_for_previous_launch();
     if (blockIdx.x < num_owners) {
         read_own_rows<Config>(args, shared);
     } else {
@@ -315,56 +320,71 @@ std::int32_t ring_bytes(const DecodeArgs& args) {
     return (std::max(stages, sharers_log2 == 0 ? 0 : partials) + 127) / 128 * 128;
 }
 
-template <class Config>
-void launch_one_tile(const DecodeArgs& args, dim3 grid, cudaStream_t stream) {
-    const int shared_bytes = Config::kStageBytes << args.heads_log2;
-    NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(
-        decode_tile_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-    decode_tile_kernel<Config><<<grid, static_cast<unsigned>(kWarpSize << args.heads_log2),
-                                 static_cast<std::size_t>(shared_bytes), stream>>>(args);
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
+struct LaunchShape {
+    dim3 grid;
+    int num_warps;  // of a thread block
+    int shared_bytes;
+    int cluster_size = 1;  // thread blocks
+    bool overlap = false;  // starts while the kernel before it ends
+};
+
+void launch_kernel(void (*kernel)(DecodeArgs), const LaunchShape& shape, const DecodeArgs& args,
+                   cudaStream_t stream) {
+    cudaLaunchAttribute attributes[2] = {};
+    cudaLaunchConfig_t config = {};
+    config.gridDim = shape.grid;
+    config.blockDim = static_cast<unsigned>(kWarpSize * shape.num_warps);
+    config.dynamicSmemBytes = static_cast<std::size_t>(shape.shared_bytes);
+    config.stream = stream;
+    config.attrs = attributes;
+    if (shape.cluster_size > 1) {
+        cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+        cluster.id = cudaLaunchAttributeClusterDimension;
+        cluster.val.clusterDim = {static_cast<unsigned>(shape.cluster_size), 1, 1};
+    }
+    if (shape.overlap) {
+        cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
+        overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        overlap.val.programmaticStreamSerializationAllowed = 1;
+    }
+    NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            shape.shared_bytes));
+    NANOSERVE_CUDA_TRY(cudaLaunchKernelEx(&config, kernel, args));
 }
 
 template <class Config>
-void launch(DecodeArgs args, cudaStream_t stream) {
-    args.ring_bytes = ring_bytes<Config>(args);
-    const int shared_bytes = divide_memory<Config>(args, nullptr).bytes();
+void launch(const DecodeChoice& choice, DecodeArgs args, cudaStream_t stream) {
     constexpr std::int32_t kMaxGridY = 65535;
     const std::int32_t grid_y = std::min(args.num_seqs, kMaxGridY);
-    cudaLaunchConfig_t config = {};
-    config.gridDim = {
-        static_cast<unsigned>(args.num_kv_heads >> args.heads_log2 << args.splits_log2),
-        static_cast<unsigned>(grid_y),
-        static_cast<unsigned>((args.num_seqs + grid_y - 1) / grid_y)};
-    if (args.max_seq_len <= Config::kTileTokens && args.warps_log2 == args.heads_log2 &&
-        args.splits_log2 == 0) {
-        return launch_one_tile<Config>(args, config.gridDim, stream);
+    args.ring_bytes = ring_bytes<Config>(args);
+    LaunchShape shape = {
+        .grid = {static_cast<unsigned>(args.num_kv_heads >> args.heads_log2 << args.splits_log2),
+                 static_cast<unsigned>(grid_y),
+                 static_cast<unsigned>((args.num_seqs + grid_y - 1) / grid_y)},
+        .num_warps = 1 << args.warps_log2,
+        .shared_bytes = divide_memory<Config>(args, nullptr).bytes(),
+        .cluster_size = 1 << args.splits_log2,
+        .overlap = choice.overlap};
+    const bool is_one_tile = args.max_seq_len <= Config::kTileTokens &&
+                             args.warps_log2 == args.heads_log2 && args.splits_log2 == 0;
+    if (is_one_tile) {
+        shape.shared_bytes = Config::kStageBytes << args.heads_log2;
+        return launch_kernel(decode_tile_kernel<Config>, shape, args, stream);
     }
-    config.blockDim = static_cast<unsigned>(kWarpSize << args.warps_log2);
-    config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
-    config.stream = stream;
-    cudaLaunchAttribute cluster;
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {1u << args.splits_log2, 1, 1};
-    config.attrs = &cluster;
-    config.numAttrs = args.splits_log2 > 0 ? 1 : 0;
-    NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(
-        decode_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-    NANOSERVE_CUDA_TRY(cudaLaunchKernelEx(&config, decode_kernel<Config>, args));
+    launch_kernel(decode_kernel<Config>, shape, args, stream);
 }
 
 template <class Config>
-void launch_balanced(DecodeArgs args, cudaStream_t stream) {
+void launch_balanced(const DecodeChoice& choice, DecodeArgs args, cudaStream_t stream) {
     args.ring_bytes = std::max(Config::kStages * Config::kStageBytes,
                                Config::kFragments * FragmentLayout(args.group_size).bytes());
-    const int shared_bytes = divide_memory<Config>(args, nullptr).bytes();
     const std::int32_t owners = args.num_seqs * (args.num_kv_heads >> args.heads_log2);
-    NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(
-        balanced_decode_kernel<Config>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-    balanced_decode_kernel<Config><<<static_cast<unsigned>(owners + args.num_helpers),
-                                     static_cast<unsigned>(kWarpSize << args.warps_log2),
-                                     static_cast<std::size_t>(shared_bytes), stream>>>(args);
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
+    launch_kernel(balanced_decode_kernel<Config>,
+                  {.grid = static_cast<unsigned>(owners + args.num_helpers),
+                   .num_warps = 1 << args.warps_log2,
+                   .shared_bytes = divide_memory<Config>(args, nullptr).bytes(),
+                   .overlap = choice.overlap},
+                  args, stream);
 }
 
 // The rest of a configuration for q of type T and rows of Stored.
@@ -416,9 +436,9 @@ template <class T, class Stored>
 void launch_decode(const DecodeChoice& choice, const DecodeArgs& args, cudaStream_t stream) {
     visit_head_dim<T, Stored>(choice, [&]<class Config>() {
         if (!choice.balance) {
-            launch<Config>(args, stream);
+            launch<Config>(choice, args, stream);
         } else if constexpr (Config::kCanBalance) {
-            launch_balanced<Config>(args, stream);
+            launch_balanced<Config>(choice, args, stream);
         }
     });
 }

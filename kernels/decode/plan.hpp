@@ -43,9 +43,8 @@ struct DecodeDevice {
 ///   - up to 256 tokens as many KV heads of a page together as leave a thread block for every other
 ///     SM: with NHD their rows are neighbours in memory;
 ///   - beyond, thread blocks of one KV head, or of two where rows are shorter than 256 bytes, so
-///   that
-///     lengths that differ even out over the SMs; more heads where 8 thread blocks for each SM are
-///     left, and up to four from 16384 tokens on;
+///     that lengths that differ even out over the SMs; more heads where 8 thread blocks for each SM
+///     are left, and up to four from 16384 tokens on;
 ///   - where even one KV head each leaves SMs idle, the history is split: from 256 tokens until 32
 ///     thread blocks work, from 1024 until 64 do, and rows of 256 bytes from 4096 until all SMs do;
 ///   - warps: no more than have two tiles of 16 tokens each, or one up to 256 tokens;

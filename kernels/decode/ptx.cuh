@@ -183,6 +183,22 @@ __device__ inline float reciprocal(float x) {
     return y;
 }
 
+// ---- Launches that overlap: sm_90. Without the launch attribute both do nothing.
+
+/// Waits until the kernel before this one on the stream is done and what it wrote is visible.
+__device__ inline void wait_for_previous_launch() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// Says that the next kernel on the stream may start, as far as this thread block goes.
+__device__ inline void let_next_launch_start() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 // ---- Thread blocks of one cluster: sm_90. For older GPUs they compile and are never reached.
 
 #if __CUDA_ARCH__ >= 900
