@@ -134,7 +134,7 @@ TEST_CASE("OPEN-15: a workspace one byte short is refused by the bytes it needs"
 
     const std::size_t decode_bytes = nanoserve::paged_decode_workspace_bytes(params);
     const DeviceBuffer decode_memory(decode_bytes);
-    const nanoserve::DecodePlan plan = {.num_warps = 8, .balance = true};
+    const nanoserve::DecodePlan plan = {.num_warps = 8, .evict_first = true, .balance = true};
     CHECK_THROWS_MATCHES(
         nanoserve::paged_decode(params, plan, nullptr, nullptr,
                                 {.data = decode_memory.data(), .num_bytes = decode_bytes - 1}),
