@@ -13,7 +13,7 @@ compiler=$1
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 unset CUDACXX CUDA_PATH CUDA_HOME CUDAToolkit_ROOT CMAKE_CXX_COMPILER_LAUNCHER CMAKE_CUDA_COMPILER_LAUNCHER
-output='' status=0
+output='' status=0 path=$scratch/bin
 
 fail() { printf '%s\n---- status %s\n%s\n' "$1" "$status" "$output" && exit 1; }
 says() { [[ $(tr -s ' \n' ' ' <<<"$output") == *"$1"* ]] || fail "wanted: $1"; } # whatever the line breaks
@@ -33,7 +33,7 @@ plain_path() { # a PATH with the tools of a build and no nvcc; /usr/local/cuda i
 }
 
 configure() { # configure [OPTION ...]: the library alone unless an option says otherwise
-    run env PATH="$scratch/bin" cmake -S "$root" -B "$scratch/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+    run env PATH="$path" cmake -S "$root" -B "$scratch/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
         -DNANOSERVE_TESTS=OFF -DNANOSERVE_DAYS=OFF "$@"
 }
 
@@ -81,6 +81,44 @@ test_open_21_an_nvcc_that_is_asked_for_and_refuses_names_the_option_for_the_host
     configure -DNANOSERVE_CUDA=ON
     ends_with 1
     says 'CMAKE_CUDA_HOST_COMPILER'
+}
+
+configure_for() { # configure_for NVCC ARCHITECTURES
+    rm -rf "$scratch/build"
+    configure -DNANOSERVE_CUDA=ON -DCMAKE_CUDA_COMPILER="$1" -DCMAKE_CUDA_ARCHITECTURES="$2"
+}
+
+test_open_21_an_architecture_below_sm_80_is_refused_by_name() { # so that no kernel of it can do nothing
+    local architectures
+    plain_path
+    stub_nvcc # it ends each of these, so only the refusal is looked for
+    for architectures in 75 52-real 75-virtual '90a-real;75' '70;72'; do
+        configure_for "$scratch/bin/nvcc" "$architectures"
+        ends_with 1
+        says "CMAKE_CUDA_ARCHITECTURES=$architectures"
+        says 'the kernels need sm_80 or later'
+    done
+    for architectures in 80 86-real 90a-real '80-real;90a-real' 100-virtual 120f OFF; do
+        configure_for "$scratch/bin/nvcc" "$architectures"
+        [[ $output != *'the kernels need'* ]] || fail "$architectures is refused"
+    done
+}
+
+test_open_21_an_old_architecture_does_not_matter_where_the_gpu_targets_are_off() {
+    plain_path
+    configure -DCMAKE_CUDA_ARCHITECTURES=75
+    ends_with 0
+    says 'GPU targets are off'
+}
+
+test_open_21_all_architectures_of_an_nvcc_that_knows_older_ones_are_refused() {
+    local nvcc
+    nvcc=$(command -v nvcc) || exit 4 # no real one here
+    nvcc --list-gpu-arch | grep -qE '_[5-7][0-9]$' || exit 4 # it knows none below sm_80
+    path=$PATH # nvcc calls more tools than a plain one has
+    configure_for "$nvcc" all
+    ends_with 1
+    says 'the kernels need sm_80 or later'
 }
 
 test_open_24_without_catch2_the_library_configures_and_the_tests_say_what_they_need() {
