@@ -56,6 +56,11 @@ std::optional<std::string> reason_not_general(const PagedAttentionParams& p) {
     return {};
 }
 
+// The front door takes what any kernel does.
+std::optional<std::string> reason_for_no_kernel(const PagedAttentionParams& p) {
+    return choose_kernel(p) == AttentionKernel::general ? reason_not_general(p) : std::nullopt;
+}
+
 constexpr std::int32_t kNumSplits = 5;
 
 // async_copy_attention or tensor_core_attention, by the plan for the batch. What is refused is
@@ -133,7 +138,7 @@ std::vector<ReadPath> read_paths() {
         path(
             "paged_attention",
             [](const auto& p, auto* status) { paged_attention(p, nullptr, status); },
-            reason_not_general, front_door_bounds)};
+            reason_for_no_kernel, front_door_bounds)};
     for (ReadPath& each : paths) {
         each.keeps_the_range_of_values =
             !each.name.starts_with("paged_") && each.name != "tensor_core_attention";
