@@ -191,7 +191,7 @@ hint() { # hint [DAY] [N]: one more hint each time, or hint N
     number=${2:-$number}
     [[ -e $root/days/$day/exercise/hints/$number.md ]] || fail 2 "hints are 1 to $last, not '$number'"
     printf 'hint %d of %d\n\n' "$number" "$last"
-    grep -v '^```' "$root/days/$day/exercise/hints/$number.md" # a terminal has no use for the marks
+    grep -v '^```' "$root/days/$day/exercise/hints/$number.md" || lost # a terminal has no use for the marks
     note_progress "$day" hints "$number"
     if ((number < last)); then
         printf '\nmore: ./course hint %s\n' "$(short "$day")"
@@ -210,7 +210,7 @@ solution() { # solution [DAY] [--show]: what the library has there; before the c
     if [[ $(state_of "$day") != "done" && ! $show ]]; then
         fail 2 "$(short "$day") is not green yet; to see it all the same: ./course solution $(short "$day") --show"
     fi
-    while read -r source; do cut_regions "$day" "$source" solution; done < <(exercise_field "$day" source)
+    while read -r source; do cut_regions "$day" "$source" solution || lost; done < <(exercise_field "$day" source)
 }
 
 first_open_day() { # the first day whose exercise is not done, or nothing

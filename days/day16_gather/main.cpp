@@ -8,16 +8,20 @@
 #include <nanoserve/bench/time_read.hpp>
 #include <nanoserve/report/block_picture.hpp>
 #include <nanoserve/report/number_text.hpp>
+#include <nanoserve/report/program_end.hpp>
 
 #include <fmt/core.h>
 
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <vector>
 
 using namespace nanoserve;
 
-int main() {
+namespace {
+
+int show() {
     // A cache small enough to look at: two sequences of 10 tokens, in blocks of 4.
     constexpr AttentionShape kShape = {.num_q_heads = 4, .num_kv_heads = 2, .head_dim = 16};
     constexpr std::int64_t kNumTokens = 10;
@@ -79,4 +83,14 @@ int main() {
                report::duration_text(timing.median_ns().value_or(0.0) / 1e3),
                timing.samples_ns().size());
     return equal ? 0 : 1;
+}
+
+}  // namespace
+
+int main() {
+    try {
+        return report::end_program("day16", show());
+    } catch (const std::exception& error) {
+        return report::fail_program("day16", 1, error);
+    }
 }

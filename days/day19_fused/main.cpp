@@ -10,12 +10,14 @@
 #include <nanoserve/bench/compare_reads.hpp>
 #include <nanoserve/report/block_picture.hpp>
 #include <nanoserve/report/number_text.hpp>
+#include <nanoserve/report/program_end.hpp>
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <vector>
 
@@ -36,9 +38,7 @@ double largest_difference(const std::vector<float>& out, const std::vector<doubl
     return largest;
 }
 
-}  // namespace
-
-int main() {
+int show() {
     // Yesterday's cache: sequence A has 10 tokens in 3 blocks of 4, anywhere in the pool.
     constexpr AttentionShape kShape = {.num_q_heads = 4, .num_kv_heads = 2, .head_dim = 16};
     const SyntheticHistory history(
@@ -88,4 +88,14 @@ int main() {
                best_text(comparison.baseline), best_text(comparison.candidate),
                comparison.candidate.samples_ns().size(), describe(comparison));
     return equal && error <= bound ? 0 : 1;
+}
+
+}  // namespace
+
+int main() {
+    try {
+        return report::end_program("day19", show());
+    } catch (const std::exception& error) {
+        return report::fail_program("day19", 1, error);
+    }
 }

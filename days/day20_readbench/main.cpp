@@ -9,6 +9,7 @@
 #include <nanoserve/report/file_error.hpp>
 #include <nanoserve/report/number_text.hpp>
 #include <nanoserve/report/plot/gnuplot_run.hpp>
+#include <nanoserve/report/program_end.hpp>
 #include <nanoserve/report/table.hpp>
 
 #include <fmt/core.h>
@@ -20,6 +21,8 @@ using namespace nanoserve;
 using namespace nanoserve::day20;
 
 namespace {
+
+constexpr const char* kProgram = "day20";
 
 // A line that says what is being measured: rewritten in place on a terminal.
 void show_progress(std::size_t index, std::size_t count, std::int64_t seq_len) {
@@ -94,7 +97,12 @@ ExitStatus run_sweep(const Options& options) {
     return kFine;
 }
 
-ExitStatus run(const Options& options) {
+int run(int argc, char** argv) {
+    const auto parsed = parse_options(argc, argv);
+    if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
+        return report_refusal(*refusal);
+    }
+    const auto& options = std::get<Options>(parsed);
     if (options.time_the_step) {
         return time_the_step(options);
     }
@@ -110,21 +118,13 @@ ExitStatus run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const auto parsed = parse_options(argc, argv);
-    if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
-        return report_refusal(*refusal);
-    }
-    const auto fail = [](ExitStatus status, const std::exception& error) -> int {
-        fmt::print(stderr, "day20: {}\n", error.what());
-        return status;
-    };
     try {
-        return run(std::get<Options>(parsed));
+        return report::end_program(kProgram, run(argc, argv));
     } catch (const report::FileError& error) {
-        return fail(kFilesFailed, error);
+        return report::fail_program(kProgram, kFilesFailed, error);
     } catch (const report::PlotError& error) {
-        return fail(kPlotFailed, error);
+        return report::fail_program(kProgram, kPlotFailed, error);
     } catch (const std::exception& error) {
-        return fail(kMeasurementFailed, error);
+        return report::fail_program(kProgram, kMeasurementFailed, error);
     }
 }

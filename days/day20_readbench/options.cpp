@@ -26,11 +26,11 @@ constexpr const char* kFooter =
     "out\n"
     "  --seed 0,1,2,3      other values and other blocks, the same cost\n"
     "  --repeat 10         how far the best and the median wander from repeat to repeat\n\n"
-    "Exit status: 0 fine; 1 the measurement failed; 2 wrong usage; 3 a data file could not be "
-    "written;\n"
-    "4 the picture could not be drawn (the CSV is kept). A run that is interrupted (a shell then "
-    "says 130 or\n"
-    "143) leaves the files of the run before it as they were.";
+    "Exit status: 0 fine; 1 the measurement failed; 2 wrong usage; 3 a data file or standard "
+    "output\n"
+    "could not be written; 4 the picture could not be drawn (the CSV is kept). A run that is "
+    "interrupted (a\n"
+    "shell then says 130 or 143) leaves the files of the run before it as they were.";
 
 // Flags as text, checked by CLI11; to_options turns them into what the program uses.
 struct Flags {

@@ -5,6 +5,7 @@
 #include "sweep_files.hpp"
 
 #include <nanoserve/report/plot/gnuplot_run.hpp>
+#include <nanoserve/report/program_end.hpp>
 
 #include <fmt/core.h>
 
@@ -13,22 +14,30 @@
 using namespace nanoserve;
 using namespace nanoserve::day20;
 
-int main(int argc, char** argv) {
+namespace {
+
+constexpr const char* kProgram = "day20_plot";
+
+int draw(int argc, char** argv) {
     const auto parsed = parse_options(argc, argv);
     if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
         return report_refusal(*refusal);
     }
     const auto& options = std::get<Options>(parsed);
+    draw_plots(options);
+    fmt::print("drew {}.png and .svg from {}\n", options.plot_stem().string(),
+               options.csv().string());
+    return kFine;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
     try {
-        draw_plots(options);
-        fmt::print("drew {}.png and .svg from {}\n", options.plot_stem().string(),
-                   options.csv().string());
-        return kFine;
+        return report::end_program(kProgram, draw(argc, argv));
     } catch (const report::PlotError& error) {
-        fmt::print(stderr, "day20_plot: {}\n", error.what());
-        return kPlotFailed;
+        return report::fail_program(kProgram, kPlotFailed, error);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "day20_plot: {}\n", error.what());
-        return kFilesFailed;
+        return report::fail_program(kProgram, kFilesFailed, error);
     }
 }

@@ -8,6 +8,7 @@
 #include "warm_up.hpp"
 
 #include <nanoserve/report/file_error.hpp>
+#include <nanoserve/report/program_end.hpp>
 
 #include <fmt/core.h>
 #include <gpu_bench/gpu_facts.hpp>
@@ -23,6 +24,7 @@ using namespace nanoserve::gpu_bench;
 
 namespace {
 
+constexpr const char* kProgram = "day21";
 constexpr const char* kStem = "day-21-kernel";
 
 void print_cell(const CellResult& cell) {
@@ -50,33 +52,33 @@ void measure_all(const Options& options) {
     }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     const auto parsed = parse_options(argc, argv);
     if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
         fmt::print(refusal->status == kFine ? stdout : stderr, "{}{}\n",
                    refusal->status == kFine ? "" : "day21: ", refusal->text);
         return refusal->status;
     }
-    const auto fail = [](ExitStatus status, const std::exception& error) -> int {
-        fmt::print(stderr, "day21: {}\n", error.what());
-        return status;
-    };
     const Options& options = std::get<Options>(parsed);
+    if (options.warm_up) {
+        fmt::print("{}", tell_warm_up());
+    } else if (const auto reason = reason_for_no_measurement()) {
+        fmt::print("No GPU is measured: {}.\n", *reason);
+        tell_without_gpu();
+    } else {
+        measure_all(options);
+    }
+    return kFine;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
     try {
-        if (options.warm_up) {
-            fmt::print("{}", tell_warm_up());
-        } else if (const auto reason = reason_for_no_measurement()) {
-            fmt::print("No GPU is measured: {}.\n", *reason);
-            tell_without_gpu();
-        } else {
-            measure_all(options);
-        }
-        return kFine;
+        return report::end_program(kProgram, run(argc, argv));
     } catch (const report::FileError& error) {
-        return fail(kFilesFailed, error);
+        return report::fail_program(kProgram, kFilesFailed, error);
     } catch (const std::exception& error) {
-        return fail(kMeasurementFailed, error);
+        return report::fail_program(kProgram, kMeasurementFailed, error);
     }
 }

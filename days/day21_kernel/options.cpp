@@ -27,7 +27,7 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "Exit status: 0 fine; 1 an output is wrong or the GPU failed; 2 wrong usage; 3 a data file "
     "could "
-    "not be\nread or written.";
+    "not be\nread or written, or standard output could not.";
 
 std::vector<std::string> names_of(const std::vector<ModelConfig>& models) {
     std::vector<std::string> names;

@@ -21,7 +21,7 @@ enum ExitStatus : int {
     kFine = 0,
     kMeasurementFailed = 1,  ///< an output that is wrong, a GPU that failed
     kWrongUsage = 2,
-    kFilesFailed = 3,  ///< the CSV or the sidecar could not be read or written
+    kFilesFailed = 3,  ///< a data file could not be read or written, or standard output not written
 };
 
 struct Options {

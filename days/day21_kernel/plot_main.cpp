@@ -5,6 +5,7 @@
 #include <nanoserve/model/model_config.hpp>
 #include <nanoserve/report/csv.hpp>
 #include <nanoserve/report/plot/plot_kernel.hpp>
+#include <nanoserve/report/program_end.hpp>
 #include <nanoserve/report/sidecar.hpp>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +17,8 @@
 using namespace nanoserve;
 
 namespace {
+
+constexpr const char* kProgram = "day21_plot";
 
 // As in Day 20.
 enum ExitStatus : int { kFine = 0, kWrongUsage = 2, kFilesFailed = 3, kPlotFailed = 4 };
@@ -52,30 +55,31 @@ void draw(const Folders& folders) {
                cpu.string(), gpu.string());
 }
 
-int fail(ExitStatus status, const std::exception& error) {
-    fmt::print(stderr, "day21_plot: {}\n", error.what());
-    return status;
+int run(int argc, char** argv) {
+    Folders folders;
+    CLI::App app{"Draws the picture of Day 21 from data/.", kProgram};
+    app.add_option("--data", folders.data, "folder of the CSV files");
+    app.add_option("--plots", folders.plots, "folder that gets the pictures");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", app.help());
+        return kFine;
+    }
+    draw(folders);
+    return kFine;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    Folders folders;
-    CLI::App app{"Draws the picture of Day 21 from data/.", "day21_plot"};
-    app.add_option("--data", folders.data, "folder of the CSV files");
-    app.add_option("--plots", folders.plots, "folder that gets the pictures");
     try {
-        app.parse(argc, argv);
-        draw(folders);
-        return kFine;
-    } catch (const CLI::CallForHelp&) {
-        fmt::print("{}", app.help());
-        return kFine;
+        return report::end_program(kProgram, run(argc, argv));
     } catch (const CLI::ParseError& error) {
-        return fail(kWrongUsage, error);
+        return report::fail_program(kProgram, kWrongUsage, error);
     } catch (const report::PlotError& error) {
-        return fail(kPlotFailed, error);
+        return report::fail_program(kProgram, kPlotFailed, error);
     } catch (const std::exception& error) {
-        return fail(kFilesFailed, error);
+        return report::fail_program(kProgram, kFilesFailed, error);
     }
 }

@@ -12,13 +12,13 @@ enum ExitStatus : int {
     kFine = 0,
     kMeasurementFailed = 1,  ///< an output that is wrong, a GPU that failed
     kWrongUsage = 2,
-    kFilesFailed = 3,  ///< the CSV or the sidecar could not be read or written
+    kFilesFailed = 3,  ///< a data file could not be read or written, or standard output not written
 };
 
 /// The same in words, for the help.
 inline constexpr const char* kExitStatuses =
     "Exit status: 0 fine; 1 an output is wrong or the GPU failed; 2 wrong usage; 3 a data file "
-    "could not be\nread or written.";
+    "could not be\nread or written, or standard output could not.";
 
 /// Why the program has nothing to do: --help was asked for (status kFine), or a flag is wrong.
 struct Refusal {

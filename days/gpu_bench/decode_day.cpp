@@ -10,6 +10,7 @@
 
 #include <nanoserve/report/csv.hpp>
 #include <nanoserve/report/file_error.hpp>
+#include <nanoserve/report/program_end.hpp>
 #include <nanoserve/report/sidecar.hpp>
 
 #include <fmt/core.h>
@@ -70,6 +71,22 @@ ReadResult foretold_ceiling(const char* read, const char* layout, double predict
     return {read, layout, "alone", {}, predicted_us};
 }
 
+int run(const DecodeDay& day, int argc, const char* const* argv) {
+    const auto parsed = parse_decode_options(day, argc, argv);
+    if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
+        fmt::print(refusal->status == kFine ? stdout : stderr, "{}{}\n",
+                   refusal->status == kFine ? "" : day.program + ": ", refusal->text);
+        return refusal->status;
+    }
+    const DecodeOptions& options = std::get<DecodeOptions>(parsed);
+    if (reason_for_no_measurement()) {
+        tell_without_gpu(day, options);
+    } else {
+        measure_all(day, options);
+    }
+    return kFine;
+}
+
 }  // namespace
 
 CellResult foretell(const DecodeDay& day, const ReadCell& cell, bool as_peers) {
@@ -94,28 +111,12 @@ CellResult foretell(const DecodeDay& day, const ReadCell& cell, bool as_peers) {
 }
 
 int run_decode_day(const DecodeDay& day, int argc, const char* const* argv) {
-    const auto parsed = parse_decode_options(day, argc, argv);
-    if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
-        fmt::print(refusal->status == kFine ? stdout : stderr, "{}{}\n",
-                   refusal->status == kFine ? "" : day.program + ": ", refusal->text);
-        return refusal->status;
-    }
-    const auto fail = [&](ExitStatus status, const std::exception& error) -> int {
-        fmt::print(stderr, "{}: {}\n", day.program, error.what());
-        return status;
-    };
-    const DecodeOptions& options = std::get<DecodeOptions>(parsed);
     try {
-        if (reason_for_no_measurement()) {
-            tell_without_gpu(day, options);
-        } else {
-            measure_all(day, options);
-        }
-        return kFine;
+        return report::end_program(day.program, run(day, argc, argv));
     } catch (const report::FileError& error) {
-        return fail(kFilesFailed, error);
+        return report::fail_program(day.program, kFilesFailed, error);
     } catch (const std::exception& error) {
-        return fail(kMeasurementFailed, error);
+        return report::fail_program(day.program, kMeasurementFailed, error);
     }
 }
 

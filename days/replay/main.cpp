@@ -6,6 +6,7 @@
 
 #include <nanoserve/report/csv.hpp>
 #include <nanoserve/report/plot/plot_share.hpp>
+#include <nanoserve/report/program_end.hpp>
 #include <nanoserve/report/replay.hpp>
 #include <nanoserve/report/sidecar.hpp>
 
@@ -24,6 +25,8 @@ using namespace nanoserve;
 using report::ReadRow;
 
 namespace {
+
+constexpr const char* kProgram = "replay";
 
 enum ExitStatus : int {
     kFine = 0,
@@ -55,7 +58,8 @@ void add_flags(CLI::App& app, Options& options) {
                    "folder that gets a picture of the shares (default: none is drawn)");
     app.footer(
         "Exit status: 0 fine; 1 the record is not what its samples say, or the short run "
-        "failed; 2 wrong usage; 3 a file could not be read; 4 the picture could not be drawn.");
+        "failed; 2 wrong usage; 3 a file could not be read, or standard output not written; 4 the "
+        "picture could not be drawn.");
 }
 
 std::vector<std::int64_t> histories_of(const std::vector<ReadRow>& rows, std::int64_t longest) {
@@ -114,37 +118,36 @@ void tell(const Options& options, const Record& record) {
     }
 }
 
-int fail(ExitStatus status, const std::exception& error) {
-    fmt::print(stderr, "replay: {}\n", error.what());
-    return status;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     Options options;
-    CLI::App app{"Computes the table of a GPU's record anew from its raw samples.", "replay"};
+    CLI::App app{"Computes the table of a GPU's record anew from its raw samples.", kProgram};
+    add_flags(app, options);
     try {
-        add_flags(app, options);
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
         fmt::print("{}", app.help());
         return kFine;
-    } catch (const CLI::ParseError& error) {
-        return fail(kWrongUsage, error);
     }
     Record record;
     try {
         record = read_record(options.record);
     } catch (const std::exception& error) {
-        return fail(kFilesFailed, error);
+        return report::fail_program(kProgram, kFilesFailed, error);
     }
+    tell(options, record);
+    return kFine;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
     try {
-        tell(options, record);
-        return kFine;
+        return report::end_program(kProgram, run(argc, argv));
+    } catch (const CLI::ParseError& error) {
+        return report::fail_program(kProgram, kWrongUsage, error);
     } catch (const report::PlotError& error) {
-        return fail(kPlotFailed, error);
+        return report::fail_program(kProgram, kPlotFailed, error);
     } catch (const std::exception& error) {
-        return fail(kFailed, error);
+        return report::fail_program(kProgram, kFailed, error);
     }
 }

@@ -9,6 +9,7 @@
 #include <nanoserve/report/plot/plot_kernel.hpp>
 #include <nanoserve/report/plot/plot_peers.hpp>
 #include <nanoserve/report/plot/plot_road.hpp>
+#include <nanoserve/report/program_end.hpp>
 #include <nanoserve/report/sidecar.hpp>
 
 #include <CLI/CLI.hpp>
@@ -23,6 +24,8 @@
 using namespace nanoserve;
 
 namespace {
+
+constexpr const char* kProgram = "road_plot";
 
 // As in Day 20.
 enum ExitStatus : int { kFine = 0, kWrongUsage = 2, kFilesFailed = 3, kPlotFailed = 4 };
@@ -134,17 +137,10 @@ void draw_peers(const Folders& folders) {
     tell_drawn(folders.plots / "peers");
 }
 
-int fail(ExitStatus status, const std::exception& error) {
-    fmt::print(stderr, "road_plot: {}\n", error.what());
-    return status;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     Folders folders;
     std::string picture;
-    CLI::App app{"Draws the road to the ceiling, the peers, or one day, from data/.", "road_plot"};
+    CLI::App app{"Draws the road to the ceiling, the peers, or one day, from data/.", kProgram};
     app.add_option("picture", picture, "which one")
         ->required()
         ->check(
@@ -153,22 +149,30 @@ int main(int argc, char** argv) {
     app.add_option("--plots", folders.plots, "folder that gets the pictures");
     try {
         app.parse(argc, argv);
-        if (picture == "road") {
-            draw_road(folders);
-        } else if (picture == "peers") {
-            draw_peers(folders);
-        } else {
-            draw_day(folders, std::stoi(picture.substr(3)));
-        }
-        return kFine;
     } catch (const CLI::CallForHelp&) {
         fmt::print("{}", app.help());
         return kFine;
+    }
+    if (picture == "road") {
+        draw_road(folders);
+    } else if (picture == "peers") {
+        draw_peers(folders);
+    } else {
+        draw_day(folders, std::stoi(picture.substr(3)));
+    }
+    return kFine;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return report::end_program(kProgram, run(argc, argv));
     } catch (const CLI::ParseError& error) {
-        return fail(kWrongUsage, error);
+        return report::fail_program(kProgram, kWrongUsage, error);
     } catch (const report::PlotError& error) {
-        return fail(kPlotFailed, error);
+        return report::fail_program(kProgram, kPlotFailed, error);
     } catch (const std::exception& error) {
-        return fail(kFilesFailed, error);
+        return report::fail_program(kProgram, kFilesFailed, error);
     }
 }

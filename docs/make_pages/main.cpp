@@ -10,13 +10,14 @@
 //       finds performance figures that somebody typed
 //
 // ROOT is the repository, with its data/ and days/. Exit status: 0 fine, 1 something is wrong with
-// a page (each line says where), 2 wrong usage.
+// a page (each line says where), 2 wrong usage, 3 standard output could not be written.
 #include "fill_page.hpp"
 #include "page_error.hpp"
 #include "page_turns.hpp"
 #include "typed_figures.hpp"
 
 #include <nanoserve/report/atomic_file.hpp>
+#include <nanoserve/report/program_end.hpp>
 
 #include <fmt/core.h>
 
@@ -114,29 +115,32 @@ bool check_pages(Paths paths) {
     return fine;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     const std::vector<std::filesystem::path> words(argv + 1, argv + argc);
     const auto is = [&](const char* word, std::size_t least) {
         return words.size() >= least && words[0] == word;
     };
-    try {
-        const Paths paths = words;
-        if (is("write", 4)) {
-            return write_pages(words[1], words[2], paths.subspan(3)) ? 0 : 1;
-        }
-        if (is("update", 3)) {
-            return update_pages(words[1], paths.subspan(2)) ? 0 : 1;
-        }
-        if (is("check", 2)) {
-            return check_pages(paths.subspan(1)) ? 0 : 1;
-        }
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "make_pages: {}\n", error.what());
-        return 1;
+    const Paths paths = words;
+    if (is("write", 4)) {
+        return write_pages(words[1], words[2], paths.subspan(3)) ? 0 : 1;
+    }
+    if (is("update", 3)) {
+        return update_pages(words[1], paths.subspan(2)) ? 0 : 1;
+    }
+    if (is("check", 2)) {
+        return check_pages(paths.subspan(1)) ? 0 : 1;
     }
     fmt::print(stderr,
                "make_pages write ROOT FOLDER PAGE... | update ROOT PAGE... | check PAGE...\n");
     return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return report::end_program("make_pages", run(argc, argv));
+    } catch (const std::exception& error) {
+        return report::fail_program("make_pages", 1, error);
+    }
 }

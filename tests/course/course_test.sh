@@ -234,6 +234,19 @@ test_shows_help_with_the_exit_statuses() {
     [[ $output != *'set -e'* ]] || fail "wanted the comment alone"
 }
 
+test_a_full_standard_output_is_status_1() {
+    local word
+    [[ -w /dev/full ]] || exit 4 # not this system's
+    for word in list help doctor next 'hint 19' 'solution 19 --show' 'start 19' '--dry-run test' '--dry-run docs'; do
+        status=0
+        # shellcheck disable=SC2086 # some are two words
+        output=$(cd "$here" && env -i PATH="$bin" COURSE_ETC="$etc" "$repo/course" $word 2>&1 >/dev/full </dev/null) ||
+            status=$?
+        [[ $status == 1 ]] || fail "wanted exit status 1 of $word"
+        expect "No space left on device"
+    done
+}
+
 # ---- Running
 
 test_passes_arguments_through_untouched() {

@@ -332,4 +332,54 @@ test_replay_measures_this_machine_when_it_has_no_file() {
     expect status "$(status_of "$programs/replay/replay")" 2
 }
 
+arguments_of() { # arguments_of PROGRAM: a short run of it, one argument a line; most need none
+    case $1 in
+        day20_readbench) printf '%s\n' --histories 16 --samples 6 --data . --plots . ;;
+        day20_plot) printf '%s\n' --data . --plots . ;;
+        day21_plot) printf '%s\n' --plots . ;;
+        replay) printf '%s\n' "$data/day-21-kernel-h200.csv" --cpu "$data/day-21-cpu-cold-1.csv" ;;
+        road_plot) printf '%s\n' peers --plots . ;;
+    esac
+}
+
+onto_a_full_disk() { # onto_a_full_disk PROGRAM ARGS: on a machine without a GPU
+    CUDA_VISIBLE_DEVICES='' "$@" 2>err.txt >/dev/full
+}
+
+expect_lost_output() { # expect_lost_output PROGRAM ARGS: status 3, and the last line on stderr says why
+    local status=0
+    onto_a_full_disk "$@" || status=$?
+    expect "status of ${*##*/}" "$status" 3
+    tail -n 1 err.txt >last.txt
+    says last.txt ': cannot write standard output: No space left on device'
+    expect "lines of ${*##*/} on stderr" "$(grep -vc '^measuring ' err.txt)" 1
+}
+
+test_a_full_standard_output_fails_every_program_as_a_file_does() {
+    local program words number=0
+    [[ -w /dev/full ]] || exit 4 # not this system's
+    expect status "$(status_of day day20_readbench --histories 16 --samples 6 --data . --plots .)" 0
+    touch out.txt
+    for program in "$programs"/*/{day*,replay,road_plot}; do
+        if [[ ! -f $program || ! -x $program ]]; then continue; fi
+        mapfile -t words < <(arguments_of "${program##*/}")
+        expect_lost_output "$program" "${words[@]}"
+        case ${program##*/} in day16_* | day19_*) ;; *) expect_lost_output "$program" --help ;; esac
+        number=$((number + 1))
+    done
+    ((number >= 14)) || { echo "only $number programs were found" && exit 1; }
+    for words in --time-the-step --repeat=2 --seed=0,1; do
+        expect_lost_output "$programs/day20_readbench/day20_readbench" --histories 16 --samples 20 "$words"
+    done
+    expect_lost_output "$programs/day21_kernel/day21_kernel" --warm-up
+}
+
+test_a_failure_keeps_its_status_on_a_full_standard_output() {
+    local status=0
+    [[ -w /dev/full ]] || exit 4
+    onto_a_full_disk "$programs/day20_readbench/day20_readbench" --time-the-step || status=$?
+    expect status "$status" 1
+    says err.txt 'out of blocks'
+}
+
 "$2"
