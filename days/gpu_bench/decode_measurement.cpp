@@ -6,6 +6,7 @@
 #include "gpu_check.hpp"
 
 #include <nanoserve/bench/time_in_turn.hpp>
+#include <nanoserve/bench/time_read.hpp>
 #include <nanoserve/model/require.hpp>
 
 #include <fmt/core.h>
@@ -154,6 +155,20 @@ void check_all(const RecordedReads& reads, GpuCheck& check, const GraphReplay& g
     }
 }
 
+// As the peers were timed: all samples of a replay one after the other, each on an idle GPU, so
+// that a sample holds the host's time to hand it over.
+std::vector<std::vector<double>> time_alone(CudaEventClock& clock,
+                                            std::span<const GraphReplay> replays,
+                                            std::size_t num_samples) {
+    std::vector<std::vector<double>> intervals_ns;
+    for (const GraphReplay& replay : replays) {
+        const ReadTiming timing =
+            time_read(clock, replay, {.num_samples = num_samples, .num_warmup = 3});
+        intervals_ns.emplace_back(timing.samples_ns().begin(), timing.samples_ns().end());
+    }
+    return intervals_ns;
+}
+
 // From nanoseconds of a replay to those of one read.
 void set_timings(Measurement& measurement, std::vector<std::vector<double>> intervals_ns) {
     std::vector<ReadResult>& reads = measurement.result.reads;
@@ -225,15 +240,20 @@ CellResult measure(const DecodeDay& day, const DecodeOptions& options, const Rea
         check_reads();
         return result;
     }
-    // The settle call is a replay that nobody times: the GPU is busy with it while the host hands
-    // over the events and the timed replay, so the sample holds no host time. Without it, it does.
     CudaEventClock clock(reads.stream());
-    const auto intervals_ns = time_in_turn(clock, std::span(measurement.replays),
-                                           {.num_samples = options.num_samples,
-                                            .num_warmup = 2,
-                                            .settle_calls = options.as_peers ? 0u : 1u,
-                                            .check = check_reads});
-    set_timings(measurement, intervals_ns);
+    if (options.as_peers) {
+        check_reads();
+        set_timings(measurement, time_alone(clock, measurement.replays, options.num_samples));
+        check_reads();
+        return result;
+    }
+    // The settle call is a replay that nobody times: the GPU is busy with it while the host hands
+    // over the events and the timed replay, so the sample holds no host time.
+    set_timings(measurement, time_in_turn(clock, std::span(measurement.replays),
+                                          {.num_samples = options.num_samples,
+                                           .num_warmup = 2,
+                                           .settle_calls = 1,
+                                           .check = check_reads}));
     return result;
 }
 

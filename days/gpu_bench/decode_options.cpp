@@ -123,7 +123,8 @@ NamedOptions to_pairs(const DecodeOptions& options) {
             {"rotation", "400 MB of layers, at most 16"},
             {"replay", options.as_peers ? "the layers once, from an idle GPU"
                                         : "128 reads or 2 GB, behind another replay"},
-            {"order", "a sample of each read in turn, there and back"},
+            {"order", options.as_peers ? "all samples of a read, then the next read"
+                                       : "a sample of each read in turn, there and back"},
             {"cache", "cold"}};
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kTileTokens = 16;
 constexpr std::int64_t kShort = 16;     // tiles: 256 tokens
+constexpr std::int64_t kUneven = 128;   // tiles: 2048 tokens
 constexpr std::int64_t kLong = 1024;    // tiles: 16384 tokens
 constexpr std::int64_t kWideRow = 256;  // bytes
 constexpr int kMaxWarps = 8;
@@ -81,15 +82,24 @@ DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
     const std::int64_t all_bytes =
         2 * load.num_seqs * load.num_kv_heads * load.max_tokens * load.bytes_per_row;
     DecodePlan plan{.evict_first = all_bytes >= kWorthEvicting};
+    const std::int64_t most_of_the_sms = device.num_sms * 9 / 10;
     if (num_tiles <= 2) {
+        if (load.bytes_per_row < kWideRow) {
+            plan.heads_per_block = plan.num_warps =
+                heads_together(load, kMaxWarps, most_of_the_sms / 2);
+        }
         return plan;
     }
-    const std::int64_t most_of_the_sms = device.num_sms * 9 / 10;
     plan.heads_per_block = heads_together(load, num_tiles, most_of_the_sms);
     plan.num_warps = kMaxWarps;
     if (is_worth_balancing(load, num_tiles)) {
         plan.heads_per_block = heads_together(load, 2, most_of_the_sms);
         plan.evict_first = plan.balance = true;
+        return plan;
+    }
+    if (plan.heads_per_block == 2 && device.has_clusters && load.bytes_per_row < kWideRow &&
+        num_tiles >= kUneven && num_tiles < kLong) {
+        plan.num_warps = plan.num_splits = 4;
         return plan;
     }
     if (plan.heads_per_block == 1 && device.has_clusters) {

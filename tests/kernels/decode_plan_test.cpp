@@ -53,15 +53,20 @@ TEST_CASE("the plan's edges are those that were measured", "[decode]") {
     CHECK(plan_decode(load(256, 4096), kH200) == DecodePlan{8, 2, 1, true});
 }
 
-TEST_CASE("rows shorter than 256 bytes are read two heads at a time, and split less", "[decode]") {
+TEST_CASE("rows shorter than 256 bytes are read together, and split less", "[decode]") {
     const auto narrow = [](std::int64_t num_seqs, std::int64_t max_tokens) {
         DecodeLoad load = ::load(num_seqs, max_tokens);
         load.bytes_per_row = 128;
         return plan_decode(load, kH200);
     };
-    CHECK(narrow(64, 4096) == DecodePlan{8, 2, 1, true});
     CHECK(narrow(64, 1024) == DecodePlan{8, 2, 1, true});
+    CHECK(narrow(64, 2048) == DecodePlan{4, 2, 4, true});
+    CHECK(narrow(64, 8192) == DecodePlan{4, 2, 4, true});
+    CHECK(narrow(64, 16384) == DecodePlan{8, 4, 1, true});
     CHECK(narrow(8, 4096) == DecodePlan{8, 1, 1, true});
+    CHECK(narrow(64, 16) == DecodePlan{8, 8, 1, false});
+    CHECK(narrow(8, 16) == DecodePlan{1, 1, 1, false});
+    CHECK(plan_decode(load(64, 16), kH200) == DecodePlan{1, 1, 1, true});
 }
 
 TEST_CASE("a launch is balanced for several long histories, if there is a workspace", "[decode]") {
