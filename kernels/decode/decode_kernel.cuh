@@ -77,10 +77,9 @@ template <class Config, class Meanwhile = Nothing, class LaterEnd = NoLaterEnd>
 __device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, const TileWalk& walk,
                            int end, std::uint32_t ring_memory, WarpAttention<Config>& attention,
                            Meanwhile meanwhile = {}, LaterEnd later_end = {}) {
-    // Three loads that don't wait for each other: the length, the table, the query.
+    // Two loads that don't wait for each other: the length and the table.
     const int given_length = __ldg(args.seq_lens + seq);
     BlockIds<Config> block_ids(args, seq, walk);
-    load_query(args, seq, kv_head, attention);
     KVRing<Config> ring(args, kv_head, ring_memory);
     meanwhile();
 
@@ -95,8 +94,10 @@ __device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, const T
         }
         ptx::close_copy_group();
     };
+    ask(0, 0);
+    load_query(args, seq, kv_head, attention);  // no sooner than needed: beside the first tile
 #pragma unroll
-    for (int stage = 0; stage < Config::kStages; ++stage) {
+    for (int stage = 1; stage < Config::kStages; ++stage) {
         ask(stage, stage);
     }
     attention.convert_query();
