@@ -45,6 +45,7 @@ inline constexpr double kNextPageUs = 0.15;
                         .num_kv_heads = layout.num_kv_heads,
                         .max_tokens = params.max_blocks_per_seq * layout.block_size,
                         .bytes_per_row = layout.head_dim * bytes_of(layout.dtype),
+                        .is_fp8 = layout.dtype == DType::fp8_e4m3,
                         .has_workspace = has_workspace},
                        {.num_sms = KnownGpu{}.num_sms});
 }

@@ -46,9 +46,14 @@ struct DecodeConfig {
     /// Neighbouring lanes that copy chunks of the same row.
     static constexpr int kLanesPerRow = std::gcd(kChunks, 32);
 
+    /// Thread blocks of 8 warps that an SM holds. Elements of fp8 take twice the arithmetic for
+    /// each byte, and more of it is under way with 16 warps; other rows leave no registers for it.
+    static constexpr int kBlocksPerSm = kIsFp8 && kHeadDim <= 128 && kHeadTiles == 1 ? 2 : 1;
+
     /// Tiles of K and V that a warp has on their way: about 16 KB, so that 8 warps have 96 to 144
-    /// KB. An H200 gains nothing from more, and short histories lose.
-    static constexpr int kStages = (16384 + kStageBytes / 2) / kStageBytes;
+    /// KB, or about 12 KB of 16 warps. An H200 gains nothing from more, and short histories lose.
+    static constexpr int kRingBytes = kBlocksPerSm == 2 ? 12288 : 16384;
+    static constexpr int kStages = (kRingBytes + kStageBytes / 2) / kStageBytes;
 
     /// Loads of matrices along a row, two chunks each, and the products that one serves.
     static constexpr int kLoads = kChunks / 2;

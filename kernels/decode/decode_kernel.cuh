@@ -142,7 +142,7 @@ __device__ inline unsigned sequence_of_block() {
 // blockIdx = (KV heads and split, the split fastest; sequence): the splits of some heads of a
 // sequence are one cluster.
 template <class Config>
-__global__ void __launch_bounds__(Config::kMaxThreads, 1)
+__global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
     decode_kernel(const __grid_constant__ DecodeArgs args) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const DecodePlace place(static_cast<int>(sequence_of_block()), blockIdx.x >> args.splits_log2,
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(Config::kMaxThreads, 1)
 //! [one tile]
 // Histories of one tile: a warp has all tokens of one KV head. blockIdx as above, without splits.
 template <class Config>
-__global__ void __launch_bounds__(Config::kMaxThreads, 1)
+__global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
     decode_tile_kernel(const __grid_constant__ DecodeArgs args) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const DecodePlace place(static_cast<int>(sequence_of_block()), blockIdx.x, args.heads_log2,
@@ -298,7 +298,7 @@ __device__ void help(const DecodeArgs& args, int helper, const DecodeMemory<Conf
 
 // blockIdx.x: the thread blocks of all rows, then the helpers.
 template <class Config>
-__global__ void __launch_bounds__(Config::kMaxThreads, 1)
+__global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
     balanced_decode_kernel(const __grid_constant__ DecodeArgs args) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const unsigned num_owners = gridDim.x - static_cast<unsigned>(args.num_helpers);
@@ -320,6 +320,8 @@ std::int32_t ring_bytes(const DecodeArgs& args) {
     const int partials = Config::kFragments * FragmentLayout(args.group_size).bytes();
     return (std::max(stages, sharers_log2 == 0 ? 0 : partials) + 127) / 128 * 128;
 }
+
+constexpr int kPortableCluster = 8;  // thread blocks; larger ones have to be asked for
 
 struct LaunchShape {
     dim3 grid;
@@ -350,6 +352,10 @@ void launch_kernel(void (*kernel)(DecodeArgs), const LaunchShape& shape, const D
     }
     NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             shape.shared_bytes));
+    if (shape.cluster_size > kPortableCluster) {
+        NANOSERVE_CUDA_TRY(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    }
     NANOSERVE_CUDA_TRY(cudaLaunchKernelEx(&config, kernel, args));
 }
 

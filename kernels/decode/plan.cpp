@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kTileTokens = 16;
 constexpr std::int64_t kShort = 16;     // tiles: 256 tokens
-constexpr std::int64_t kUneven = 128;   // tiles: 2048 tokens
+constexpr std::int64_t kUneven = 64;    // tiles: 1024 tokens
 constexpr std::int64_t kLong = 1024;    // tiles: 16384 tokens
 constexpr std::int64_t kWideRow = 256;  // bytes
 constexpr int kMaxWarps = 8;
@@ -97,12 +97,12 @@ DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
         plan.evict_first = plan.balance = true;
         return plan;
     }
-    if (plan.heads_per_block == 2 && device.has_clusters && load.bytes_per_row < kWideRow &&
-        num_tiles >= kUneven && num_tiles < kLong) {
+    if (plan.heads_per_block == 2 && device.max_cluster > 1 && load.bytes_per_row < kWideRow &&
+        num_tiles > kUneven && num_tiles < kLong) {
         plan.num_warps = plan.num_splits = 4;
         return plan;
     }
-    if (plan.heads_per_block == 1 && device.has_clusters) {
+    if (plan.heads_per_block == 1 && device.max_cluster > 1) {
         plan.num_splits = splits(wanted_thread_blocks(load, num_tiles, most_of_the_sms),
                                  load.num_seqs * load.num_kv_heads);
     }

@@ -14,7 +14,7 @@ namespace nanoserve {
 struct DecodePlan {
     int num_warps = 1;         ///< of a thread block, 1 to 8
     int heads_per_block = 1;   ///< KV heads of a thread block; at most num_warps
-    int num_splits = 1;        ///< thread blocks that share a history, one cluster; 1 to 8
+    int num_splits = 1;        ///< thread blocks that share a history, one cluster; 1 to 16
     bool evict_first = false;  ///< the rows will not be found in L2 by the next read anyway
     bool balance = false;      ///< all SMs share the long histories; needs a workspace
 
@@ -28,13 +28,14 @@ struct DecodeLoad {
     std::int32_t num_kv_heads = 0;   ///< heads of K and V
     std::int64_t max_tokens = 0;     ///< of one sequence: what its table row has room for
     std::int64_t bytes_per_row = 0;  ///< of one K row of one KV head
+    bool is_fp8 = false;             ///< elements of the pool
     bool has_workspace = false;      ///< for a balanced launch
 };
 
 /// What the plan has to know of the device.
 struct DecodeDevice {
-    int num_sms = 1;           ///< streaming multiprocessors
-    bool has_clusters = true;  ///< compute capability 9.0 or later
+    int num_sms = 1;       ///< streaming multiprocessors
+    int max_cluster = 16;  ///< thread blocks of a cluster: 16 on 9.0, 1 before, else 8
 };
 
 /// The plan for a batch. Rule and edges, measured on an H200 with 8 KV heads, on equal lengths and

@@ -20,7 +20,7 @@ using nanoserve::testing::PagedCase;
 
 namespace {
 
-constexpr DecodeDevice kH200 = {.num_sms = 132, .has_clusters = true};
+constexpr DecodeDevice kH200 = {.num_sms = 132, .max_cluster = 16};
 
 // Llama 3 8B in bf16.
 DecodeLoad load(std::int64_t num_seqs, std::int64_t max_tokens) {
@@ -83,7 +83,7 @@ TEST_CASE("a launch is balanced for several long histories, if there is a worksp
 }
 
 TEST_CASE("a GPU without clusters splits no history", "[decode]") {
-    const DecodePlan plan = plan_decode(load(1, 65536), {.num_sms = 108, .has_clusters = false});
+    const DecodePlan plan = plan_decode(load(1, 65536), {.num_sms = 108, .max_cluster = 1});
     CHECK(plan == DecodePlan{8, 1, 1, true});
 }
 
