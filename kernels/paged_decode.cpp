@@ -86,15 +86,12 @@ DecodeWorkspace divide(const Workspace& workspace, const PagedAttentionParams& p
 }
 
 void require_plan(const DecodePlan& plan, std::int32_t num_kv_heads) {
-    const auto is_power = [](int value, int most) {
-        return value >= 1 && value <= most && std::has_single_bit(static_cast<unsigned>(value));
-    };
     for (const auto& [name, value] : {std::pair{"num_warps", plan.num_warps},
-                                      std::pair{"heads_per_block", plan.heads_per_block}}) {
-        require(is_power(value, 8), name, " is ", value, "; it must be 1, 2, 4 or 8");
+                                      std::pair{"heads_per_block", plan.heads_per_block},
+                                      std::pair{"num_splits", plan.num_splits}}) {
+        require(value >= 1 && value <= 8 && std::has_single_bit(static_cast<unsigned>(value)), name,
+                " is ", value, "; it must be 1, 2, 4 or 8");
     }
-    require(is_power(plan.num_splits, 16), "num_splits is ", plan.num_splits,
-            "; it must be 1, 2, 4, 8 or 16");
     require(plan.heads_per_block <= plan.num_warps, "heads_per_block is ", plan.heads_per_block,
             "; there are ", plan.num_warps, " warps");
     require(num_kv_heads % plan.heads_per_block == 0, "heads_per_block is ", plan.heads_per_block,
@@ -108,7 +105,7 @@ DecodeDevice current_device() {
     NANOSERVE_CUDA_TRY(cudaGetDevice(&device));
     NANOSERVE_CUDA_TRY(cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device));
     NANOSERVE_CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    return {.num_sms = num_sms, .max_cluster = major < 9 ? 1 : major == 9 ? 16 : 8};
+    return {.num_sms = num_sms, .has_clusters = major >= 9};
 }
 
 }  // namespace
@@ -139,7 +136,7 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
         .block_size = layout.block_size,
         .evict_first = plan.evict_first,
         .balance = plan.balance,
-        .overlap = order == LaunchOrder::overlapping_previous && current_device().max_cluster > 1};
+        .overlap = order == LaunchOrder::overlapping_previous && current_device().has_clusters};
     const auto launch = [&]<class T>() {
         if (layout.dtype == DType::fp8_e4m3) {
             launch_decode<T, Fp8E4m3>(choice, args, stream);

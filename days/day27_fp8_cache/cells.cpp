@@ -17,4 +17,10 @@ std::vector<gpu_bench::ReadCell> road_cells() {
     return cells;
 }
 
+std::vector<gpu_bench::ReadCell> peer_cells() {
+    std::vector<gpu_bench::ReadCell> cells = road_cells();
+    std::erase_if(cells, [](const auto& cell) { return cell.dtype != DType::fp8_e4m3; });
+    return cells;
+}
+
 }  // namespace nanoserve::day27

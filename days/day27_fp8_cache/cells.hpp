@@ -13,4 +13,7 @@ namespace nanoserve::day27 {
 /// out are bf16 in both.
 [[nodiscard]] std::vector<gpu_bench::ReadCell> road_cells();
 
+/// Those of fp8 alone.
+[[nodiscard]] std::vector<gpu_bench::ReadCell> peer_cells();
+
 }  // namespace nanoserve::day27

@@ -14,10 +14,13 @@ int main(int argc, char** argv) {
         .program = "day27_fp8_cache",
         .about =
             "Day 27: times paged_attention over pools of fp8 and over pools of bf16, on the peers' "
-            "cells, beside the ceilings of\neach. Without a GPU it shows what scales are good for, "
+            "cells, beside the ceilings of\neach; with --shapes peers --as-peers those of fp8 "
+            "alone, as the "
+            "peers were timed. Without a GPU it shows what scales are good for, "
             "and the record.",
         .reads = {{"paged_attention", day27::predicted_us}},
-        .sets = {{"road", "day-27-fp8-cache", day27::road_cells()}},
+        .sets = {{"road", "day-27-fp8-cache", day27::road_cells()},
+                 {"peers", "day-27-as-peers", day27::peer_cells()}},
         .story = day27::tell_scales};
     return gpu_bench::run_decode_day(day, argc, argv);
 }

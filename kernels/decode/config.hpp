@@ -46,9 +46,9 @@ struct DecodeConfig {
     /// Neighbouring lanes that copy chunks of the same row.
     static constexpr int kLanesPerRow = std::gcd(kChunks, 32);
 
-    /// Thread blocks of 8 warps that an SM holds. Elements of fp8 take twice the arithmetic for
-    /// each byte, and more of it is under way with 16 warps; other rows leave no registers for it.
-    static constexpr int kBlocksPerSm = kIsFp8 && kHeadDim <= 128 && kHeadTiles == 1 ? 2 : 1;
+    /// Thread blocks of 8 warps that an SM holds. Rows of 64 bytes take the most arithmetic for
+    /// each byte, and more of it is under way with 16 warps; longer rows gain nothing from it.
+    static constexpr int kBlocksPerSm = kRowBytes <= 64 && kHeadTiles == 1 ? 2 : 1;
 
     /// Tiles of K and V that a warp has on their way: about 16 KB, so that 8 warps have 96 to 144
     /// KB, or about 12 KB of 16 warps. An H200 gains nothing from more, and short histories lose.

@@ -321,8 +321,6 @@ std::int32_t ring_bytes(const DecodeArgs& args) {
     return (std::max(stages, sharers_log2 == 0 ? 0 : partials) + 127) / 128 * 128;
 }
 
-constexpr int kPortableCluster = 8;  // thread blocks; larger ones have to be asked for
-
 struct LaunchShape {
     dim3 grid;
     int num_warps;  // of a thread block
@@ -352,10 +350,6 @@ void launch_kernel(void (*kernel)(DecodeArgs), const LaunchShape& shape, const D
     }
     NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             shape.shared_bytes));
-    if (shape.cluster_size > kPortableCluster) {
-        NANOSERVE_CUDA_TRY(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-    }
     NANOSERVE_CUDA_TRY(cudaLaunchKernelEx(&config, kernel, args));
 }
 

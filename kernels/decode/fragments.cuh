@@ -64,6 +64,23 @@ __device__ Partial merge_parts(const float4* out, const float4* scale, int strid
     return all;
 }
 
+/// The same for 2^count_log2 parts, 1 to 8: in a loop of unknown length the loads would wait for
+/// one another.
+template <class Load>
+__device__ Partial merge_parts(int count_log2, const float4* out, const float4* scale, int stride,
+                               Load load) {
+    if (count_log2 == 3) {
+        return merge_parts<8>(out, scale, stride, load);
+    }
+    if (count_log2 == 2) {
+        return merge_parts<4>(out, scale, stride, load);
+    }
+    if (count_log2 == 1) {
+        return merge_parts<2>(out, scale, stride, load);
+    }
+    return merge_parts<1>(out, scale, stride, load);
+}
+
 /// all += more.
 __device__ inline void add_partial(Partial& all, const Partial& more) {
     const auto factors = [](float& max, float other, float& mine, float& others) {
@@ -81,32 +98,6 @@ __device__ inline void add_partial(Partial& all, const Partial& more) {
     all.out = {
         mine_x * all.out.x + others_x * more.out.x, mine_y * all.out.y + others_y * more.out.y,
         mine_x * all.out.z + others_x * more.out.z, mine_y * all.out.w + others_y * more.out.w};
-}
-
-/// The same for 2^count_log2 parts, 1 to 16: in a loop of unknown length the loads would wait for
-/// one another.
-template <class Load>
-__device__ Partial merge_parts(int count_log2, const float4* out, const float4* scale, int stride,
-                               Load load) {
-    if (count_log2 == 4) {
-        const auto further = [&](const float4* first) {
-            return reinterpret_cast<const float4*>(reinterpret_cast<const char*>(first) +
-                                                   8 * stride);
-        };
-        Partial all = merge_parts<8>(out, scale, stride, load);
-        add_partial(all, merge_parts<8>(further(out), further(scale), stride, load));
-        return all;
-    }
-    if (count_log2 == 3) {
-        return merge_parts<8>(out, scale, stride, load);
-    }
-    if (count_log2 == 2) {
-        return merge_parts<4>(out, scale, stride, load);
-    }
-    if (count_log2 == 1) {
-        return merge_parts<2>(out, scale, stride, load);
-    }
-    return merge_parts<1>(out, scale, stride, load);
 }
 
 /// The shared memory of a thread block: the warps' rings, in which they later leave their partial

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kTileTokens = 16;
 constexpr std::int64_t kShort = 16;     // tiles: 256 tokens
-constexpr std::int64_t kUneven = 64;    // tiles: 1024 tokens
+constexpr std::int64_t kUneven = 64;    // tiles: 1024 tokens; with more room lengths differ
 constexpr std::int64_t kLong = 1024;    // tiles: 16384 tokens
 constexpr std::int64_t kWideRow = 256;  // bytes
 constexpr int kMaxWarps = 8;
@@ -35,10 +35,13 @@ int heads_together(const DecodeLoad& load, int most, std::int64_t wanted) {
 
 int heads_together(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms) {
     if (num_tiles <= kShort) {
-        return heads_together(load, kMaxWarps, most_of_the_sms / 2);
+        return heads_together(load, kMaxWarps, load.is_fp8 ? most_of_the_sms : most_of_the_sms / 2);
     }
     const int many = heads_together(load, kMaxWarps, 8 * most_of_the_sms);
-    const int few = num_tiles >= kLong ? 4 : load.bytes_per_row < kWideRow ? 2 : 1;
+    const bool is_fp8_of_one_length = load.is_fp8 && num_tiles <= kUneven;
+    const int few = num_tiles >= kLong || is_fp8_of_one_length ? 4
+                    : load.bytes_per_row < kWideRow            ? 2
+                                                               : 1;
     return many >= few ? many : heads_together(load, few, most_of_the_sms);
 }
 
@@ -51,7 +54,14 @@ std::int64_t wanted_thread_blocks(const DecodeLoad& load, std::int64_t num_tiles
     if (num_tiles < 64) {
         return 32;
     }
-    return num_tiles < 256 || load.bytes_per_row < kWideRow ? 64 : most_of_the_sms;
+    const bool few_are_enough = num_tiles < 256 || load.bytes_per_row < kWideRow;
+    return few_are_enough && !load.is_fp8 ? 64 : most_of_the_sms;
+}
+
+// Pairs of short rows whose lengths may differ by much.
+bool are_uneven_pairs(const DecodeLoad& load, std::int64_t num_tiles, int heads_per_block) {
+    return heads_per_block == 2 && load.bytes_per_row < kWideRow && num_tiles > kUneven &&
+           num_tiles < kLong;
 }
 
 int splits(std::int64_t wanted, std::int64_t thread_blocks) {
@@ -86,7 +96,7 @@ DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
     if (num_tiles <= 2) {
         if (load.bytes_per_row < kWideRow) {
             plan.heads_per_block = plan.num_warps =
-                heads_together(load, kMaxWarps, most_of_the_sms / 2);
+                heads_together(load, num_tiles, most_of_the_sms);
         }
         return plan;
     }
@@ -97,12 +107,11 @@ DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
         plan.evict_first = plan.balance = true;
         return plan;
     }
-    if (plan.heads_per_block == 2 && device.max_cluster > 1 && load.bytes_per_row < kWideRow &&
-        num_tiles > kUneven && num_tiles < kLong) {
+    if (device.has_clusters && are_uneven_pairs(load, num_tiles, plan.heads_per_block)) {
         plan.num_warps = plan.num_splits = 4;
         return plan;
     }
-    if (plan.heads_per_block == 1 && device.max_cluster > 1) {
+    if (plan.heads_per_block == 1 && device.has_clusters) {
         plan.num_splits = splits(wanted_thread_blocks(load, num_tiles, most_of_the_sms),
                                  load.num_seqs * load.num_kv_heads);
     }

@@ -14,7 +14,7 @@ namespace nanoserve {
 struct DecodePlan {
     int num_warps = 1;         ///< of a thread block, 1 to 8
     int heads_per_block = 1;   ///< KV heads of a thread block; at most num_warps
-    int num_splits = 1;        ///< thread blocks that share a history, one cluster; 1 to 16
+    int num_splits = 1;        ///< thread blocks that share a history, one cluster; 1 to 8
     bool evict_first = false;  ///< the rows will not be found in L2 by the next read anyway
     bool balance = false;      ///< all SMs share the long histories; needs a workspace
 
@@ -34,8 +34,8 @@ struct DecodeLoad {
 
 /// What the plan has to know of the device.
 struct DecodeDevice {
-    int num_sms = 1;       ///< streaming multiprocessors
-    int max_cluster = 16;  ///< thread blocks of a cluster: 16 on 9.0, 1 before, else 8
+    int num_sms = 1;           ///< streaming multiprocessors
+    bool has_clusters = true;  ///< compute capability 9.0 or later
 };
 
 /// The plan for a batch. Rule and edges, measured on an H200 with 8 KV heads, on equal lengths and
@@ -43,15 +43,16 @@ struct DecodeDevice {
 ///   - up to 32 tokens: one warp for each KV head, nothing to merge; in thread blocks of their own,
 ///     or, where rows are shorter than 256 bytes, as for the next;
 ///   - up to 256 tokens as many KV heads of a page together as leave a thread block for every other
-///     SM: with NHD their rows are neighbours in memory;
+///     SM, with fp8 for every SM: with NHD their rows are neighbours in memory;
 ///   - beyond, thread blocks of one KV head, or of two where rows are shorter than 256 bytes, so
 ///     that lengths that differ even out over the SMs; more heads where 8 thread blocks for each SM
-///     are left, and up to four from 16384 tokens on;
-///   - such pairs of short rows from 2048 tokens on by four thread blocks of half the warps: where
-///     lengths differ, the long ones end sooner (ragged batches 4 to 6 % faster, equal lengths up
-///     to 2.5 % slower);
+///     are left, and up to four from 16384 tokens on, of fp8 also up to 1024;
+///   - such pairs of short rows beyond 1024 tokens by clusters of four thread blocks with half the
+///     warps: where lengths differ, the long ones end sooner. Ragged batches are 1 to 9 % faster,
+///     equal lengths up to 2.5 % slower, of fp8 3 to 8 %;
 ///   - where even one KV head each leaves SMs idle, the history is split: from 256 tokens until 32
-///     thread blocks work, from 1024 until 64 do, and rows of 256 bytes from 4096 until all SMs do;
+///     thread blocks work, from 1024 until 64 do, and rows of 256 bytes from 4096 and fp8 from 1024
+///     until all SMs do;
 ///   - warps: no more than have two tiles of 16 tokens each, or one up to 256 tokens;
 ///   - with a workspace, from 16384 tokens on, a balanced launch.
 /// The lengths themselves may change under a captured graph: the plan only asks for their limit.

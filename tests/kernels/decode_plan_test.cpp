@@ -20,7 +20,7 @@ using nanoserve::testing::PagedCase;
 
 namespace {
 
-constexpr DecodeDevice kH200 = {.num_sms = 132, .max_cluster = 16};
+constexpr DecodeDevice kH200 = {.num_sms = 132, .has_clusters = true};
 
 // Llama 3 8B in bf16.
 DecodeLoad load(std::int64_t num_seqs, std::int64_t max_tokens) {
@@ -60,13 +60,32 @@ TEST_CASE("rows shorter than 256 bytes are read together, and split less", "[dec
         return plan_decode(load, kH200);
     };
     CHECK(narrow(64, 1024) == DecodePlan{8, 2, 1, true});
-    CHECK(narrow(64, 2048) == DecodePlan{4, 2, 4, true});
+    CHECK(narrow(64, 1040) == DecodePlan{4, 2, 4, true});
     CHECK(narrow(64, 8192) == DecodePlan{4, 2, 4, true});
     CHECK(narrow(64, 16384) == DecodePlan{8, 4, 1, true});
     CHECK(narrow(8, 4096) == DecodePlan{8, 1, 1, true});
     CHECK(narrow(64, 16) == DecodePlan{8, 8, 1, false});
     CHECK(narrow(8, 16) == DecodePlan{1, 1, 1, false});
     CHECK(plan_decode(load(64, 16), kH200) == DecodePlan{1, 1, 1, true});
+}
+
+TEST_CASE("fp8 keeps all SMs at work, with fewer heads together", "[decode]") {
+    const std::int64_t bytes_per_row = GENERATE(64, 128);
+    const auto fp8 = [&](std::int64_t num_seqs, std::int64_t max_tokens) {
+        return plan_decode({.num_seqs = num_seqs,
+                            .num_kv_heads = 8,
+                            .max_tokens = max_tokens,
+                            .bytes_per_row = bytes_per_row,
+                            .is_fp8 = true},
+                           kH200);
+    };
+    CHECK(fp8(8, 1024).num_splits == 2);
+    CHECK(fp8(8, 65536) == DecodePlan{8, 1, 2, true});
+    CHECK(fp8(1, 65536) == DecodePlan{8, 1, 8, true});
+    CHECK(fp8(64, 16).heads_per_block == 4);
+    CHECK(fp8(64, 256).heads_per_block == 4);
+    CHECK(fp8(64, 1024) == DecodePlan{8, 4, 1, true});
+    CHECK(fp8(64, 2048) == DecodePlan{4, 2, 4, true});
 }
 
 TEST_CASE("a launch is balanced for several long histories, if there is a workspace", "[decode]") {
@@ -83,7 +102,7 @@ TEST_CASE("a launch is balanced for several long histories, if there is a worksp
 }
 
 TEST_CASE("a GPU without clusters splits no history", "[decode]") {
-    const DecodePlan plan = plan_decode(load(1, 65536), {.num_sms = 108, .max_cluster = 1});
+    const DecodePlan plan = plan_decode(load(1, 65536), {.num_sms = 108, .has_clusters = false});
     CHECK(plan == DecodePlan{8, 1, 1, true});
 }
 

@@ -82,9 +82,9 @@ TEST_CASE("the ruler is the load-only read that the peers' file has", "[report][
     CHECK(cells[0].speedup() == 1.5);
     CHECK(cells[0].speedup_nhd() == 1.0);
     const auto claims = claims_of(cells);
-    CHECK(claims[0].mean_speedup == 1.5);
-    CHECK(claims[0].mean_speedup_nhd == 1.0);
-    CHECK(claims[0].mean_times_ceiling == 3.0);
+    CHECK_THAT(claims[0].mean_speedup, WithinRel(1.5, 1e-12));
+    CHECK_THAT(claims[0].mean_speedup_nhd, WithinRel(1.0, 1e-12));
+    CHECK_THAT(claims[0].mean_times_ceiling, WithinRel(3.0, 1e-12));
     rows[2].best_us = 0.0;  // no time
     CHECK(compare_with_peers(rows, "mine", peers)[0].our_times == 3.0);
 }

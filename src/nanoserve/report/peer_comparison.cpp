@@ -125,8 +125,8 @@ std::vector<PeerCell> compare_with_peers(std::span<const ReadRow> rows, std::str
                  .ragged = row.pattern == "ragged",
                  .our_us = *row.best_us,
                  .our_times = *row.best_us / ruler_us(rows, row).value_or(*row.floor_us),
-                 .our_times_nhd = *row.best_us / *row.floor_us,
-                 .peers = std::move(times)});
+                 .peers = std::move(times),
+                 .our_times_nhd = *row.best_us / *row.floor_us});
         }
     }
     return cells;

@@ -33,8 +33,8 @@ struct PeerCell {
     bool ragged = false;          ///< lengths differ
     double our_us = 0;            ///< as it was measured
     double our_times = 0;         ///< over load_only_by_head of our run; without one, load_only_nhd
-    double our_times_nhd = 0;     ///< over load_only_nhd of our run
     std::vector<PeerTime> peers;  ///< the fastest first; never empty
+    double our_times_nhd = 0;     ///< over load_only_nhd of our run
 
     /// The best peer's multiple of its ceiling over ours of our own: above 1, we are faster.
     [[nodiscard]] double speedup() const { return peers.front().times / our_times; }
