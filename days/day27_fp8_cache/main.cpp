@@ -21,6 +21,6 @@ int main(int argc, char** argv) {
         .reads = {{"paged_attention", day27::predicted_us}},
         .sets = {{"road", "day-27-fp8-cache", day27::road_cells()},
                  {"peers", "day-27-as-peers", day27::peer_cells()}},
-        .story = day27::tell_scales};
+        .story = day27::tell_without_gpu};
     return gpu_bench::run_decode_day(day, argc, argv);
 }

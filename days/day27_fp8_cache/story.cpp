@@ -4,10 +4,15 @@
 
 #include "scale_errors.hpp"
 
+#include <nanoserve/report/csv.hpp>
+#include <nanoserve/report/number_text.hpp>
+#include <nanoserve/report/peer_comparison.hpp>
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 namespace nanoserve::day27 {
 namespace {
@@ -17,8 +22,8 @@ double worst(const ScaleTrial& trial) {
     return 100.0 * std::ranges::max(errors_of(trial));
 }
 
-}  // namespace
-
+// What a cache of fp8 costs in digits, for values of several sizes and several scales, beside a
+// cache of bf16.
 void tell_scales() {
     fmt::print(
         "\nThe largest error of an output of attention, in % of its head's largest, because K and "
@@ -37,6 +42,32 @@ void tell_scales() {
                    worst({.size = size, .scales = ScaleChoice::tensor}),
                    worst({.size = size, .scales = ScaleChoice::heads}));
     }
+}
+
+// Only a record can be compared; without one there is nothing to claim.
+void tell_claims() {
+    const auto data = std::filesystem::path(NANOSERVE_ROOT) / "data";
+    const auto record = data / "day-27-as-peers-h200.csv";
+    if (!std::filesystem::exists(record)) {
+        return;
+    }
+    fmt::print("\nThe record of fp8, timed as the peers of data/peers/h200-peers.csv were:\n");
+    for (const report::DirectClaims& claims :
+         report::direct_claims(report::read_csv(record), "paged_attention",
+                               report::read_peers(data / "peers" / "h200-peers.csv"))) {
+        fmt::print(
+            "head_dim {}, {} cells: {} times as fast as the better of FlashInfer's two, by the "
+            "geometric mean; least {}\n",
+            claims.head_dim, claims.num_cells, report::ratio_text(claims.mean_speedup),
+            report::ratio_text(claims.least_speedup));
+    }
+}
+
+}  // namespace
+
+void tell_without_gpu() {
+    tell_scales();
+    tell_claims();
 }
 
 }  // namespace nanoserve::day27

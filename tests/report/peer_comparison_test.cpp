@@ -127,6 +127,43 @@ TEST_CASE("a time that can't be one is not compared", "[report][pure]") {
     CHECK(compare_with_peers(changed, "mine", peers).empty());
 }
 
+TEST_CASE("two per cent either way are no difference", "[report][pure]") {
+    const auto [ours, is_level, is_lost] =
+        GENERATE(table<double, bool, bool>({{1.0, true, false},
+                                            {1.015, true, false},
+                                            {0.985, true, false},
+                                            {1.03, false, true},
+                                            {0.97, false, false}}));
+    const std::vector<PeerRow> peers = {peer_row("fa3", 64, 8, 16, 2.0),
+                                        peer_row("load_only_nhd", 64, 8, 16, 2.0)};
+    const std::vector<ReadRow> rows = {our_row("mine", 64, 8, 16, ours, 1.0)};
+    const auto cells = compare_with_peers(rows, "mine", peers);
+    CHECK(cells[0].is_level() == is_level);
+    CHECK(cells[0].is_lost() == is_lost);
+    const auto claims = claims_of(cells);
+    CHECK(claims[0].num_level == (is_level ? 1 : 0));
+    CHECK(claims[0].lost.size() == (is_lost ? 1 : 0));
+}
+
+TEST_CASE("peers without a ceiling are compared by their times", "[report][pure]") {
+    const std::vector<PeerRow> peers = {
+        peer_row("fa3", 64, 8, 16, 6.0), peer_row("flashinfer", 64, 8, 16, 4.0),
+        peer_row("fa3", 64, 8, 64, 2.0), peer_row("fa3", 128, 8, 64, 3.0),
+        peer_row("fa3", 128, 8, 16, 0.0)};
+    const std::vector<ReadRow> rows = {
+        our_row("mine", 128, 8, 64, 1.0, 1.0), our_row("mine", 64, 8, 16, 1.0, 1.0),
+        our_row("mine", 64, 8, 64, 2.0, 1.0),  our_row("mine", 128, 8, 16, 1.0, 1.0),
+        our_row("other", 64, 8, 16, 9.0, 1.0), our_row("mine", 64, 8, 32, 1.0, 1.0)};
+    const auto claims = direct_claims(rows, "mine", peers);
+    REQUIRE(claims.size() == 2);
+    CHECK(claims[0].head_dim == 64);
+    CHECK(claims[0].num_cells == 2);
+    CHECK_THAT(claims[0].mean_speedup, WithinRel(2.0, 1e-12));
+    CHECK(claims[0].least_speedup == 1.0);
+    CHECK(claims[1].num_cells == 1);
+    CHECK(direct_claims({}, "mine", peers).empty());
+}
+
 TEST_CASE("claims are geometric means for each head_dim, and the lost cells by name",
           "[report][pure]") {
     std::vector<PeerRow> peers;

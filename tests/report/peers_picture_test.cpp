@@ -96,6 +96,10 @@ TEST_CASE("the peers' title counts the cells and names the means", "[report][pur
     CHECK(peers_picture(sample_cells(), {}).heading.title ==
           "Nearer to the ceiling than every peer in 4 of 6 cells: 1.24 times at head_dim 64, 1.24 "
           "times at head_dim 128");
+    std::vector<PeerCell> cells = sample_cells();
+    cells[0].our_times = 1.49;  // of 1.5
+    CHECK_THAT(peers_picture(cells, {}).heading.title,
+               ContainsSubstring(" in 3 of 6 cells, level in 1: "));
 }
 
 TEST_CASE("a picture of peers needs cells, of no more than two head_dims", "[report][pure]") {

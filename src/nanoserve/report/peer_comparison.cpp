@@ -92,7 +92,8 @@ PeerClaims claims_of_one(std::span<const PeerCell> cells) {
     for (const PeerCell& cell : cells) {
         claims.least_speedup = std::min(claims.least_speedup, cell.speedup());
         claims.largest_times_ceiling = std::max(claims.largest_times_ceiling, cell.our_times_nhd);
-        if (cell.speedup() < 1) {
+        claims.num_level += cell.is_level() ? 1 : 0;
+        if (cell.is_lost()) {
             claims.lost.push_back(cell);
         }
     }
@@ -150,17 +151,46 @@ std::string format_claims(std::span<const PeerClaims> claims) {
         text += fmt::format(
             "head_dim {}, {} cells: {} times as fast as the best peer by the geometric mean of "
             "time over the same load-only read\n(by our own, faster one on our side: {}; by the "
-            "times as measured, on another card: {}); least {}; {} cell{} lost\n  times our own "
-            "load-only: mean {}, at most {}\n",
+            "times as measured, on another card: {}); least {}; {} level within 2 %, {} cell{} "
+            "lost\n  times our own load-only: mean {}, at most {}\n",
             each.head_dim, each.num_cells, ratio_text(each.mean_speedup),
             ratio_text(each.mean_speedup_nhd), ratio_text(each.mean_direct_speedup),
-            ratio_text(each.least_speedup), each.lost.size(), each.lost.size() == 1 ? "" : "s",
-            ratio_text(each.mean_times_ceiling), ratio_text(each.largest_times_ceiling));
+            ratio_text(each.least_speedup), each.num_level, each.lost.size(),
+            each.lost.size() == 1 ? "" : "s", ratio_text(each.mean_times_ceiling),
+            ratio_text(each.largest_times_ceiling));
         for (const PeerCell& cell : each.lost) {
             text += lost_text(cell);
         }
     }
     return text;
+}
+
+std::vector<DirectClaims> direct_claims(std::span<const ReadRow> rows, std::string_view read,
+                                        std::span<const PeerRow> peers) {
+    std::map<std::int64_t, std::vector<double>> speedups;
+    for (const ReadRow& row : rows) {
+        double best_us = HUGE_VAL;
+        for (const PeerRow& peer : peers_of(peers, row)) {
+            if (!is_ceiling(peer) && is_time(peer.best_us)) {
+                best_us = std::min(best_us, peer.best_us);
+            }
+        }
+        if (row.read == read && is_time(row.best_us.value_or(0)) && is_time(best_us)) {
+            speedups[row.head_dim].push_back(best_us / *row.best_us);
+        }
+    }
+    std::vector<DirectClaims> claims;
+    for (const auto& [head_dim, its_speedups] : speedups) {
+        double logs = 0;
+        for (const double speedup : its_speedups) {
+            logs += std::log(speedup);
+        }
+        claims.push_back({.head_dim = head_dim,
+                          .num_cells = its_speedups.size(),
+                          .mean_speedup = std::exp(logs / static_cast<double>(its_speedups.size())),
+                          .least_speedup = std::ranges::min(its_speedups)});
+    }
+    return claims;
 }
 
 }  // namespace nanoserve::report

@@ -42,6 +42,10 @@ struct PeerCell {
     [[nodiscard]] double speedup_nhd() const { return peers.front().times / our_times_nhd; }
     /// The same from the times as they were measured, on another card.
     [[nodiscard]] double direct_speedup() const { return peers.front().best_us / our_us; }
+    /// Within 2 % of the best peer: two runs differ by as much, so that this is no difference.
+    [[nodiscard]] bool is_level() const { return speedup() > 0.98 && speedup() < 1.02; }
+    /// Slower than the best peer, by more than that.
+    [[nodiscard]] bool is_lost() const { return speedup() <= 0.98; }
 };
 
 /// The cells that `rows` of the read `read` and `peers` of the same dtype share, in the order of
@@ -59,7 +63,8 @@ struct PeerClaims {
     double mean_speedup_nhd = 0;       ///< geometric mean of speedup_nhd()
     double mean_direct_speedup = 0;    ///< geometric mean of direct_speedup()
     double least_speedup = 0;          ///< in the cell that is closest or lost
-    std::vector<PeerCell> lost;        ///< cells where speedup() is below 1
+    std::vector<PeerCell> lost;        ///< cells with is_lost()
+    std::size_t num_level = 0;         ///< cells with is_level()
     double mean_times_ceiling = 0;     ///< geometric mean of our_times_nhd
     double largest_times_ceiling = 0;  ///< of our_times_nhd
 };
@@ -69,5 +74,20 @@ struct PeerClaims {
 
 /// The claims in words: a paragraph for each head_dim and a line for each cell that is lost.
 [[nodiscard]] std::string format_claims(std::span<const PeerClaims> claims);
+
+/// What may be said of peers whose file has no ceiling: the times as they were measured, on other
+/// cards.
+struct DirectClaims {
+    std::int64_t head_dim = 0;  ///< elements of one head
+    std::size_t num_cells = 0;  ///< at least 1
+    double mean_speedup = 0;    ///< geometric mean of the best peer's time over ours
+    double least_speedup = 0;   ///< in the cell that is closest or lost
+};
+
+/// The direct claims of each head_dim, ascending, on the cells that `rows` of the read `read` and
+/// `peers` of the same dtype share.
+[[nodiscard]] std::vector<DirectClaims> direct_claims(std::span<const ReadRow> rows,
+                                                      std::string_view read,
+                                                      std::span<const PeerRow> peers);
 
 }  // namespace nanoserve::report

@@ -130,19 +130,18 @@ PeersPanel panel_of(const std::vector<PeerCell>& cells, const PixelBox& box,
     for (std::size_t i = 0; i < cells.size(); ++i) {
         panel.gaps.push_back({columns[i], std::min(cells[i].our_times, kHighest),
                               std::min(cells[i].peers.front().times, kHighest),
-                              ratio_text(cells[i].speedup()), cells[i].speedup() < 1});
+                              ratio_text(cells[i].speedup()), cells[i].is_lost()});
     }
     return panel;
 }
 
 std::string title_of(std::span<const PeerCell> cells) {
     std::string title;
-    std::size_t num_won = 0;
-    for (const PeerCell& cell : cells) {
-        num_won += cell.speedup() >= 1 ? 1 : 0;
-    }
-    title = fmt::format("Nearer to the ceiling than every peer in {} of {} cells", num_won,
-                        cells.size());
+    const auto num_level = std::ranges::count_if(cells, &PeerCell::is_level);
+    const auto num_lost = std::ranges::count_if(cells, &PeerCell::is_lost);
+    title = fmt::format("Nearer to the ceiling than every peer in {} of {} cells",
+                        std::ssize(cells) - num_level - num_lost, cells.size());
+    title += num_level > 0 ? fmt::format(", level in {}", num_level) : "";
     for (const PeerClaims& claims : claims_of(cells)) {
         title += fmt::format("{} {} times at head_dim {}",
                              title.find(':') == std::string::npos ? ":" : ",",
