@@ -27,6 +27,9 @@ function(nanoserve_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE nanoserve::nanoserve Catch2::Catch2WithMain ${arg_LINK})
   nanoserve_warnings(${name})
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize") # takes longer to compile than to run
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   catch_discover_tests(${name} TEST_PREFIX "${arg_LABEL}/" DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS ${arg_LABEL} SKIP_RETURN_CODE 4 TIMEOUT 1200)
 endfunction()
