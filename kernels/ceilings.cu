@@ -15,8 +15,8 @@
 //          add_to_checksum.
 // Edges    an empty history and an absent block load nothing. No division in the loop.
 // Tests    tests/kernels/ceilings_test.cpp, tests/kernels/divider_test.cpp
-// load_only_by_head: the same loads by thread blocks of one KV head each, as the peers' file has
-// it. read_stream: the same loads over one contiguous buffer, to see what the tables cost.
+// Others   load_only_by_head: the same loads by thread blocks of one KV head each, as the peers'
+//          file has it. read_stream: over one contiguous buffer, to see what the tables cost.
 #include <nanoserve/model/require.hpp>
 
 #include <kernels/ceilings.hpp>

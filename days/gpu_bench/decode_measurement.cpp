@@ -66,27 +66,12 @@ class RecordedReads {
             [&](std::int64_t layer) { general_attention(batch_.params(layer), stream()); },
             rotation_.num_layers);
     }
-    [[nodiscard]] GraphReplay load_only_nhd(std::int64_t num_reads) const {
+    using LoadOnly = void (*)(const PagedAttentionParams&, std::uint32_t*, cudaStream_t);
+    [[nodiscard]] GraphReplay ceiling(LoadOnly load_only, PoolOrder order,
+                                      std::int64_t num_reads) const {
         return record(
             [&](std::int64_t layer) {
-                nanoserve::load_only_nhd(batch_.params_as(PoolOrder::nhd, layer), nullptr,
-                                         stream());
-            },
-            num_reads);
-    }
-    [[nodiscard]] GraphReplay load_only_hnd(std::int64_t num_reads) const {
-        return record(
-            [&](std::int64_t layer) {
-                nanoserve::load_only_hnd(batch_.params_as(PoolOrder::hnd, layer), nullptr,
-                                         stream());
-            },
-            num_reads);
-    }
-    [[nodiscard]] GraphReplay load_only_by_head(std::int64_t num_reads) const {
-        return record(
-            [&](std::int64_t layer) {
-                nanoserve::load_only_by_head(batch_.params_as(PoolOrder::nhd, layer), nullptr,
-                                             stream());
+                load_only(batch_.params_as(order, layer), nullptr, stream());
             },
             num_reads);
     }
@@ -131,9 +116,10 @@ void record_all(const std::vector<DecodeLaunch>& launches, const Rotation& rotat
         const std::int64_t num_reads = reads_of_a_replay(rotation, read.predicted_us);
         measurement.num_reads.push_back(num_reads);
         measurement.replays.push_back(
-            read.read == "load_only_nhd"       ? reads.load_only_nhd(num_reads)
-            : read.read == "load_only_hnd"     ? reads.load_only_hnd(num_reads)
-            : read.read == "load_only_by_head" ? reads.load_only_by_head(num_reads)
+            read.read == "load_only_nhd"   ? reads.ceiling(load_only_nhd, PoolOrder::nhd, num_reads)
+            : read.read == "load_only_hnd" ? reads.ceiling(load_only_hnd, PoolOrder::hnd, num_reads)
+            : read.read == "load_only_by_head"
+                ? reads.ceiling(load_only_by_head, PoolOrder::nhd, num_reads)
             : read.read == "read_stream"
                 ? reads.read_stream(num_reads)
                 : reads.record(find_launch(launches, read.read), num_reads));

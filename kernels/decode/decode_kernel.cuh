@@ -17,7 +17,7 @@
 // Edges    no visible token: out = 0, lse = -inf. Rows behind the last token arrive as zeros and
 //          their scores are masked. Blocks outside the pool are left out, lengths clamped. Blocks
 //          of fewer than 16 tokens: each row of a tile finds its own.
-// Tests    tests/kernels/paged_decode_test.cpp, tests/kernels/balanced_decode_test.cpp.
+// Tests    paged_decode_test.cpp, balanced_decode_test.cpp, overlapping_launch_test.cpp.
 #pragma once
 
 #include <kernels/cuda_error.hpp>

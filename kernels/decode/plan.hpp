@@ -48,8 +48,8 @@ struct DecodeDevice {
 ///     that lengths that differ even out over the SMs; more heads where 8 thread blocks for each SM
 ///     are left, and up to four from 16384 tokens on, of fp8 also up to 1024;
 ///   - such pairs of short rows beyond 1024 tokens by clusters of four thread blocks with half the
-///     warps: where lengths differ, the long ones end sooner. Ragged batches are 1 to 9 % faster,
-///     equal lengths up to 2.5 % slower, of fp8 3 to 8 %;
+///     warps: where lengths differ, the long ones end sooner, and where they don't a little is
+///     lost;
 ///   - where even one KV head each leaves SMs idle, the history is split: from 256 tokens until 32
 ///     thread blocks work, from 1024 until 64 do, and rows of 256 bytes from 4096 and fp8 from 1024
 ///     until all SMs do;
