@@ -55,6 +55,10 @@ struct DecodeConfig {
     static constexpr int kRingBytes = kBlocksPerSm == 2 ? 12288 : 16384;
     static constexpr int kStages = (kRingBytes + kStageBytes / 2) / kStageBytes;
 
+    /// Tiles that a warp takes in at once, where it has them. From fp8 a tile takes as long as two
+    /// of 16 bits, for half the bytes: with two, the latency of one hides that of the other.
+    static constexpr int kTilesTogether = kIsFp8 && kHeadTiles == 1 && kHeadDim <= 128 ? 2 : 1;
+
     /// Loads of matrices along a row, two chunks each, and the products that one serves.
     static constexpr int kLoads = kChunks / 2;
     static constexpr int kStepsPerLoad = kSteps / kLoads;
@@ -70,7 +74,7 @@ struct DecodeConfig {
     /// banks.
     static constexpr int kPartialPitch = kHeadDim + 4;
 
-    static_assert(kHeadDim % 16 == 0 && kStages >= 1);
+    static_assert(kHeadDim % 16 == 0 && kStages >= kTilesTogether && kStages % kTilesTogether == 0);
 };
 
 /// Partial results of a balanced launch, in device memory: first of what each row's own thread

@@ -70,6 +70,29 @@ struct Nothing {
 };
 struct NoLaterEnd {};
 
+// Takes in the tiles of a few stages, from `stage` on, as far as there are tiles left and they are
+// in the pool. num_tokens(i): what is left of the sequence from the i-th of them on.
+template <class Config, class NumTokens>
+__device__ void add_stages(const KVRing<Config>& ring, int stage, int tiles_left,
+                           NumTokens num_tokens, float scale, WarpAttention<Config>& attention) {
+    const auto tile = [&](int i) {
+        return typename WarpAttention<Config>::Tile{ring.keys(stage + i),
+                                                    ring.tokens(stage + i, num_tokens(i))};
+    };
+    const bool has_first = !ring.is_absent(stage);
+    bool has_second = false;
+    if constexpr (Config::kTilesTogether == 2) {
+        has_second = tiles_left > 1 && !ring.is_absent(stage + 1);
+        if (has_first && has_second) {
+            attention.template add_tiles<2>({tile(0), tile(1)}, scale);
+            return;
+        }
+    }
+    if (has_first || has_second) {
+        attention.template add_tiles<1>({tile(has_first ? 0 : 1)}, scale);
+    }
+}
+
 // All tiles of one warp, in the walk before tile `end` and the end of the sequence. meanwhile() is
 // called when the first loads are on their way. later_end(tiles of the sequence) is asked for when
 // the first stages are, which it must leave in.
@@ -106,15 +129,19 @@ __device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, const T
     }
     int stage = 0;
 #pragma unroll 1
-    for (int i = 0; i < num_tiles; ++i) {
-        ptx::wait_for_copies<Config::kStages - 1>();
+    for (int i = 0; i < num_tiles; i += Config::kTilesTogether) {
+        ptx::wait_for_copies<Config::kStages - Config::kTilesTogether>();
         __syncwarp();  // the copies of all lanes are there
-        if (!ring.is_absent(stage)) {
-            attention.add_tile(ring.keys(stage), ring.tokens(stage, num_tokens(i)), scale);
+        add_stages<Config>(
+            ring, stage, num_tiles - i, [&](int next) { return num_tokens(i + next); }, scale,
+            attention);
+        __syncwarp();  // no lane reads the stages any more
+#pragma unroll
+        for (int next = 0; next < Config::kTilesTogether; ++next) {
+            ask(i + next + Config::kStages, stage + next);
         }
-        __syncwarp();  // no lane reads the stage any more
-        ask(i + Config::kStages, stage);
-        stage = stage + 1 == Config::kStages ? 0 : stage + 1;
+        stage += Config::kTilesTogether;
+        stage = stage == Config::kStages ? 0 : stage;
     }
     if constexpr (Config::kIsFp8) {
         attention.scale_values(args.scales.v.of_head(kv_head));

@@ -131,6 +131,16 @@ __device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4],
     }
 }
 
+/// Of two pairs of bf16 the larger magnitude in each half, as a number without sign. A NaN is left
+/// out unless both are.
+__device__ inline std::uint32_t larger_magnitudes(std::uint32_t magnitudes, std::uint32_t pair) {
+    std::uint32_t larger;
+    asm("{.reg .b32 magnitude; abs.bf16x2 magnitude, %2; max.bf16x2 %0, %1, magnitude;}"
+        : "=r"(larger)
+        : "r"(magnitudes), "r"(pair));
+    return larger;
+}
+
 /// Two floats rounded to T, the first in the lower half.
 template <class T>
 __device__ inline std::uint32_t pack(float low, float high) {
@@ -159,7 +169,15 @@ __device__ inline std::uint32_t lower_e4m3_as_fp16(std::uint32_t codes) {
 #endif
 }
 __device__ inline std::uint32_t upper_e4m3_as_fp16(std::uint32_t codes) {
+#if __CUDA_ARCH__ >= 890
+    std::uint32_t pair;  // the instruction takes either half: a shift would be one more
+    asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.rn.f16x2.e4m3x2 %0, high;}"
+        : "=r"(pair)
+        : "r"(codes));
+    return pair;
+#else
     return lower_e4m3_as_fp16(codes >> 16);
+#endif
 }
 
 /// Four bytes of two registers, low's numbered from 0, high's from 4: nibble i of `bytes` names the

@@ -100,45 +100,59 @@ class WarpAttention {
         }
     }
 
-    /// Takes in a tile: K rows at `keys`, V rows behind them. At least one token counts; rows of
-    /// those that don't must hold zeros. scale: sm_scale * log2 e, and the scale of K.
-    __device__ void add_tile(std::uint32_t keys, Tokens tokens, float scale) {
-        float scores[kTiles][4];
-        score(keys, scores);
-        std::uint32_t values[Config::kLoads][4];
-        const auto load_values = [&](int load) {
+    /// A tile in shared memory: K rows at `keys`, V rows behind them. At least one token counts;
+    /// rows of those that don't must hold zeros.
+    struct Tile {
+        std::uint32_t keys;
+        Tokens tokens;
+    };
+
+    /// Takes in kCount tiles. They don't wait for one another, so the latency of one hides that of
+    /// the next. scale: sm_scale * log2 e, and the scale of K.
+    template <int kCount>
+    __device__ void add_tiles(const Tile (&tiles)[kCount], float scale) {
+        float scores[kCount][kTiles][4];
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+            score(tiles[i].keys, scores[i]);
+        }
+        std::uint32_t values[kCount][Config::kLoads][4];
+        const auto load_values = [&](int i, int load) {
             ptx::load_matrices_transposed(
-                along_row(keys + Config::kTileBytes + value_offset_, 2 * load), values[load]);
+                along_row(tiles[i].keys + Config::kTileBytes + value_offset_, 2 * load),
+                values[i][load]);
         };
 #pragma unroll
-        for (int load = 0; load < Config::kLoadsAhead; ++load) {
-            load_values(load);  // on their way while the weights are worked out
+        for (int i = 0; i < kCount; ++i) {
+#pragma unroll
+            for (int load = 0; load < Config::kLoadsAhead; ++load) {
+                load_values(i, load);  // on their way while the weights are worked out
+            }
         }
-        scale_and_mask(scores, tokens, scale);
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+            scale_and_mask(scores[i], tiles[i].tokens, scale);
+        }
         raise_max(scores);
-        std::uint32_t weights[kTiles][2];
-        weigh(scores, weights);
-        const std::uint32_t ones[4] = {kOnes, kOnes, kOnes, kOnes};
+        std::uint32_t weights[kCount][kTiles][2];
 #pragma unroll
-        for (int tile = 0; tile < kTiles; ++tile) {
-            ptx::multiply_add<Factor>(sum_[tile], ones, weights[tile]);
+        for (int i = 0; i < kCount; ++i) {
+            weigh(scores[i], weights[i]);
+            add_weights(weights[i]);
         }
 #pragma unroll
-        for (int load = 0; load < Config::kLoads; ++load) {
+        for (int i = 0; i < kCount; ++i) {
 #pragma unroll
-            for (int part = 0; part < Config::kStepsPerLoad; ++part) {
-                std::uint32_t columns[4];  // of V: V^T [16 elements, 16 tokens]
-                value_factor(values[load], part, columns);
-#pragma unroll
-                for (int tile = 0; tile < kTiles; ++tile) {
-                    ptx::multiply_add<Factor>(out_[tile][load * Config::kStepsPerLoad + part],
-                                              columns, weights[tile]);
+            for (int load = 0; load < Config::kLoads; ++load) {
+                add_values(values[i][load], load, weights[i]);
+                if (load + Config::kLoadsAhead < Config::kLoads) {
+                    load_values(i, load + Config::kLoadsAhead);
                 }
             }
-            if (load + Config::kLoadsAhead < Config::kLoads) {
-                load_values(load + Config::kLoadsAhead);
-            }
         }
+    }
+    __device__ void add_tile(std::uint32_t keys, Tokens tokens, float scale) {
+        add_tiles<1>({{keys, tokens}}, scale);
     }
 
     /// Multiplies what the values so far add up to: by the scale of V.
@@ -251,17 +265,18 @@ class WarpAttention {
     // bf16 q in fp16, whose largest number is 2^16: each head's by the power of two that brings its
     // largest element to [2^15, 2^16). The scores of its column are multiplied by the inverse.
     __device__ void convert_head_tile(int tile) {
-        float largest = 0.0f;
+        std::uint32_t pair = 0;  // magnitudes, whose bits are ordered as they are
 #pragma unroll
         for (const auto& words : q_[tile]) {
 #pragma unroll
             for (const std::uint32_t word : words) {
-                largest = fmaxf(largest, fmaxf(fabsf(low(word)), fabsf(high(word))));
+                pair = ptx::larger_magnitudes(pair, word);
             }
         }
-        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));  // of the head's 4 lanes
-        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
-        const unsigned exponent = ::min(::max(__float_as_uint(largest) >> 23, 16u), 254u);
+        unsigned largest = ::max(pair & 0xffffu, pair >> 16);
+        largest = ::max(largest, __shfl_xor_sync(~0u, largest, 1));  // of the head's 4 lanes
+        largest = ::max(largest, __shfl_xor_sync(~0u, largest, 2));
+        const unsigned exponent = ::min(::max(largest >> 7, 16u), 254u);
         const float factor = __uint_as_float((142 + 127 - exponent) << 23);
 #pragma unroll
         for (auto& words : q_[tile]) {
@@ -364,34 +379,42 @@ class WarpAttention {
 
     // The maximum need not be the largest score, only near it: the first token's score serves until
     // another passes it by kSlack. (If that token doesn't count, every score passes -infinity.)
-    __device__ void raise_max(const float (&scores)[kTiles][4]) {
+    template <int kCount>
+    __device__ void raise_max(const float (&scores)[kCount][kTiles][4]) {
         if (is_new_) {
             is_new_ = false;
 #pragma unroll
             for (int tile = 0; tile < kTiles; ++tile) {
-                max_[tile][0] = __shfl_sync(~0u, scores[tile][0], lane_ % 4);
-                max_[tile][1] = __shfl_sync(~0u, scores[tile][1], lane_ % 4);
+                max_[tile][0] = __shfl_sync(~0u, scores[0][tile][0], lane_ % 4);
+                max_[tile][1] = __shfl_sync(~0u, scores[0][tile][1], lane_ % 4);
             }
         }
+        float largest[kTiles][2];  // of this lane's tokens, of each of its heads
         bool passed = false;
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
-                passed |= fmaxf(scores[tile][i], scores[tile][i + 2]) > max_[tile][i] + kSlack;
+                largest[tile][i] = fmaxf(scores[0][tile][i], scores[0][tile][i + 2]);
+#pragma unroll
+                for (int more = 1; more < kCount; ++more) {
+                    largest[tile][i] = fmaxf(
+                        largest[tile][i], fmaxf(scores[more][tile][i], scores[more][tile][i + 2]));
+                }
+                passed |= largest[tile][i] > max_[tile][i] + kSlack;
             }
         }
         if (__any_sync(~0u, passed)) {
-            move_max(scores);
+            move_max(largest);
         }
     }
 
-    __device__ void move_max(const float (&scores)[kTiles][4]) {
+    __device__ void move_max(const float (&largest)[kTiles][2]) {
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
-                float max = fmaxf(max_[tile][i], fmaxf(scores[tile][i], scores[tile][i + 2]));
+                float max = fmaxf(max_[tile][i], largest[tile][i]);
 #pragma unroll
                 for (int distance = 4; distance < kWarpSize; distance *= 2) {
                     max = fmaxf(max, __shfl_xor_sync(~0u, max, distance));
@@ -418,6 +441,30 @@ class WarpAttention {
                 weights[tile][half] = ptx::transpose(
                     ptx::pack<Factor>(ptx::exp2(scores[tile][2 * half] - max_[tile][0]),
                                       ptx::exp2(scores[tile][2 * half + 1] - max_[tile][1])));
+            }
+        }
+    }
+
+    // Every row of the product with ones is the sum of the weights.
+    __device__ void add_weights(const std::uint32_t (&weights)[kTiles][2]) {
+        const std::uint32_t ones[4] = {kOnes, kOnes, kOnes, kOnes};
+#pragma unroll
+        for (int tile = 0; tile < kTiles; ++tile) {
+            ptx::multiply_add<Factor>(sum_[tile], ones, weights[tile]);
+        }
+    }
+
+    // Values times weights, for the elements of one load of V.
+    __device__ void add_values(const std::uint32_t (&values)[4], int load,
+                               const std::uint32_t (&weights)[kTiles][2]) {
+#pragma unroll
+        for (int part = 0; part < Config::kStepsPerLoad; ++part) {
+            std::uint32_t columns[4];  // of V: V^T [16 elements, 16 tokens]
+            value_factor(values, part, columns);
+#pragma unroll
+            for (int tile = 0; tile < kTiles; ++tile) {
+                ptx::multiply_add<Factor>(out_[tile][load * Config::kStepsPerLoad + part], columns,
+                                          weights[tile]);
             }
         }
     }

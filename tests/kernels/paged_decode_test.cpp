@@ -244,10 +244,14 @@ TEST_CASE("paged_decode leaves out absent blocks and clamps lengths, and the sta
           "[kernels][decode]") {
     needs_gpu();
     const std::int32_t bad = GENERATE(-1, 1 << 30, std::numeric_limits<std::int32_t>::min());
-    const std::size_t place = GENERATE(0, 1, 3);
+    const std::size_t place = GENERATE(0, 1, 3, 4);
+    const bool with_the_next = GENERATE(false, true);  // fp8 tiles are taken in by twos
     const DecodePlan plan = GENERATE(DecodePlan{1, 1, 1, false}, DecodePlan{8, 2, 2, false});
-    PagedCase test(spec_of(DType::bf16, {60, 20}));
+    PagedCase test(spec_of(DType::bf16, {76, 20}, GENERATE(false, true)));
     test.tables().block_tables[place] = bad;
+    if (with_the_next && place < 4) {
+        test.tables().block_tables[place + 1] = bad;
+    }
     PagedAttentionParams params = test.params();
     DeviceCase device(params);
     const DeviceResult result = run(device, plan);
