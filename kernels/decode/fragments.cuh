@@ -209,9 +209,13 @@ __device__ void write_entry(const DecodeArgs& args, FragmentLayout layout, std::
         }
         const float factor = sum > 0.0f ? ptx::reciprocal(sum) : 0.0f;
         const std::uint32_t both = ptx::pack<T>(low * factor, high * factor);
-        to[WarpAttention<Config>::element(step, row, 0)] = T{static_cast<std::uint16_t>(both)};
-        to[WarpAttention<Config>::element(step, row, 1)] =
-            T{static_cast<std::uint16_t>(both >> 16)};
+        T* first = to + WarpAttention<Config>::element(step, row, 0);
+        if constexpr (Config::kIsFp8) {  // neighbours
+            *reinterpret_cast<std::uint32_t*>(first) = both;
+        } else {
+            first[0] = T{static_cast<std::uint16_t>(both)};
+            first[8] = T{static_cast<std::uint16_t>(both >> 16)};
+        }
         if (args.lse != nullptr && step == 0 && row == 0) {
             args.lse[first_row + head + of_pair] = natural_lse(max, sum);
         }

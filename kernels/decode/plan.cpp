@@ -16,7 +16,9 @@ namespace {
 constexpr std::int64_t kTileTokens = 16;
 constexpr std::int64_t kShort = 16;     // tiles: 256 tokens
 constexpr std::int64_t kUneven = 64;    // tiles: 1024 tokens; with more room lengths differ
+constexpr std::int64_t kFours = 256;    // tiles: 4096 tokens
 constexpr std::int64_t kLong = 1024;    // tiles: 16384 tokens
+constexpr std::int64_t kShortRow = 64;  // bytes
 constexpr std::int64_t kWideRow = 256;  // bytes
 constexpr int kMaxWarps = 8;
 constexpr int kMaxSplits = 8;                       // the largest cluster that every device takes
@@ -64,6 +66,12 @@ bool are_uneven_pairs(const DecodeLoad& load, std::int64_t num_tiles, int heads_
            num_tiles < kLong;
 }
 
+// Many long histories of the shortest rows.
+bool are_fours(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms) {
+    return load.is_fp8 && load.bytes_per_row <= kShortRow && num_tiles >= kFours &&
+           heads_together(load, 4, most_of_the_sms) == 4;
+}
+
 int splits(std::int64_t wanted, std::int64_t thread_blocks) {
     int splits = 1;
     while (splits < kMaxSplits && thread_blocks * splits < wanted) {
@@ -81,8 +89,8 @@ bool is_worth_balancing(const DecodeLoad& load, std::int64_t num_tiles) {
            load.num_seqs * load.num_kv_heads * num_tiles <= std::numeric_limits<int>::max() / 16;
 }
 
-bool is_multiple(const void* pointer, std::uintptr_t bytes) {
-    return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+bool is_multiple(const void* pointer, std::int64_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(pointer) % static_cast<std::uintptr_t>(bytes) == 0;
 }
 
 }  // namespace
@@ -105,6 +113,11 @@ DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
     if (is_worth_balancing(load, num_tiles)) {
         plan.heads_per_block = heads_together(load, 2, most_of_the_sms);
         plan.evict_first = plan.balance = true;
+        return plan;
+    }
+    if (device.has_clusters && are_fours(load, num_tiles, most_of_the_sms)) {
+        plan.heads_per_block = plan.num_warps = 4;
+        plan.num_splits = kMaxSplits;
         return plan;
     }
     if (device.has_clusters && are_uneven_pairs(load, num_tiles, plan.heads_per_block)) {
@@ -157,8 +170,12 @@ std::optional<std::string> reason_not_to_decode(const PagedAttentionParams& para
     if (!is_multiple(params.kv.k_cache, 16) || !is_multiple(params.kv.v_cache, 16)) {
         return "k_cache and v_cache must be multiples of 16 bytes";
     }
-    if (!is_multiple(params.q, 4) || !is_multiple(params.out, 4) || params.q_stride % 2 != 0) {
-        return "q, out and q_stride must be multiples of 4 bytes";
+    const std::int64_t together = is_fp8 ? 8 : 4;  // bytes of q that a lane loads at once
+    if (!is_multiple(params.q, together) || params.q_stride * 2 % together != 0) {
+        return join_text("q and q_stride must be multiples of ", together, " bytes");
+    }
+    if (!is_multiple(params.out, 4)) {
+        return "out must be a multiple of 4 bytes";
     }
     constexpr std::int64_t kMaxTokens = std::int64_t{1} << 30;
     if (params.max_blocks_per_seq * layout.block_size > kMaxTokens) {

@@ -50,6 +50,8 @@ struct DecodeDevice {
 ///   - such pairs of short rows beyond 1024 tokens by clusters of four thread blocks with half the
 ///     warps: where lengths differ, the long ones end sooner, and where they don't a little is
 ///     lost;
+///   - rows of 64 bytes from 4096 tokens on, where four heads together still leave a thread block
+///     for every SM, by clusters of eight thread blocks of four warps, each with a head of its own;
 ///   - where even one KV head each leaves SMs idle, the history is split: from 256 tokens until 32
 ///     thread blocks work, from 1024 until 64 do, and rows of 256 bytes from 4096 and fp8 from 1024
 ///     until all SMs do;

@@ -73,7 +73,8 @@ class WarpAttention {
         ptx::keep(value_offset_);
     }
 
-    /// Asks for q: [group_size, head_dim], 4-byte aligned. convert_query() is due before a tile.
+    /// Asks for q: [group_size, head_dim], 4-byte aligned, or 8-byte for fp8 pools. convert_query()
+    /// is due before a tile.
     __device__ void load_query(const T* q, int group_size) {
         const unsigned column = b_element(lane_, 0).column;  // of [element, query head]
         const T* words = q + (column * Config::kHeadDim + lane_ % 4 * kLaneElements);
@@ -83,9 +84,8 @@ class WarpAttention {
             const bool present = 8 * tile + static_cast<int>(column) < group_size;
 #pragma unroll
             for (int step = 0; step < kSteps; ++step) {
-                const T* first = words + 8 * tile * Config::kHeadDim + 16 * step;
-                q_[tile][step][0] = present ? load_word(first) : 0;
-                q_[tile][step][1] = present ? load_word(first + kNextWord) : 0;
+                load_words(words + 8 * tile * Config::kHeadDim + 16 * step, present,
+                           q_[tile][step]);
             }
         }
     }
@@ -193,22 +193,25 @@ class WarpAttention {
     /// out(). group: [group_size, head_dim]. For all lanes of a warp.
     __device__ static void write_step(T* group, int tile, int step, const float (&x)[4],
                                       int group_size) {
-        const int head = 8 * tile + static_cast<int>(lane_index() / 4);
-        T* row = group + head * Config::kHeadDim + lane_index() % 4 * kLaneElements + 16 * step;
-        std::uint32_t words[2];
+        if constexpr (Config::kIsFp8) {  // a lane has neighbouring elements of two heads
+            T* row = group + element(step, static_cast<int>(lane_index() / 4), 0);
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            words[half] = ptx::transpose(ptx::pack<T>(x[2 * half], x[2 * half + 1]));
-        }
-        if constexpr (Config::kIsFp8) {  // of 4 neighbours the elements 0 and 2, then 1 and 3
-            const std::uint32_t even = words[0], odd = words[1];
-            words[0] = ptx::permute(even, odd, 0x5410);
-            words[1] = ptx::permute(even, odd, 0x7632);
-        }
-        if (head < group_size) {
+            for (int i = 0; i < 2; ++i) {
+                const int head = 8 * tile + 2 * static_cast<int>(lane_index() % 4) + i;
+                if (head < group_size) {
+                    store_word(row + head * Config::kHeadDim, ptx::pack<T>(x[i], x[i + 2]));
+                }
+            }
+        } else {
+            const int head = 8 * tile + static_cast<int>(lane_index() / 4);
+            T* row = group + head * Config::kHeadDim + lane_index() % 4 * 2 + 16 * step;
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                *reinterpret_cast<std::uint32_t*>(row + kNextWord * half) = words[half];
+                const std::uint32_t word =
+                    ptx::transpose(ptx::pack<T>(x[2 * half], x[2 * half + 1]));
+                if (head < group_size) {
+                    store_word(row + kNextWord * half, word);
+                }
             }
         }
     }
@@ -252,14 +255,27 @@ class WarpAttention {
     // A maximum moves only when a score passes it by so much: weights stay below 2^8.
     static constexpr float kSlack = 8.0f;
     static constexpr std::uint32_t kOnes = std::is_same_v<Factor, Bf16> ? 0x3f803f80u : 0x3c003c00u;
-    // The lane's two words of q or out in a step: where the first starts, and the second from
-    // there.
-    static constexpr int kLaneElements = Config::kIsFp8 ? 4 : 2;
-    static constexpr int kNextWord = Config::kIsFp8 ? 2 : 8;
     static constexpr bool kConvertsQuery = !std::is_same_v<T, Factor>;
 
-    __device__ static std::uint32_t load_word(const T* words) {
-        return __ldg(reinterpret_cast<const std::uint32_t*>(words));
+    // The lane's two words of q in a step, of four neighbouring elements or of two and two.
+    static constexpr int kLaneElements = Config::kIsFp8 ? 4 : 2;
+    static constexpr int kNextWord = 8;  // elements from the first word, where they don't touch
+
+    __device__ static void load_words(const T* first, bool present, std::uint32_t (&words)[2]) {
+        if constexpr (Config::kIsFp8) {
+            const uint2 both = present ? __ldg(reinterpret_cast<const uint2*>(first)) : uint2{};
+            words[0] = both.x;
+            words[1] = both.y;
+        } else {
+            words[0] = present ? load_word(first) : 0;
+            words[1] = present ? load_word(first + kNextWord) : 0;
+        }
+    }
+    __device__ static std::uint32_t load_word(const T* first) {
+        return __ldg(reinterpret_cast<const std::uint32_t*>(first));
+    }
+    __device__ static void store_word(T* first, std::uint32_t word) {
+        *reinterpret_cast<std::uint32_t*>(first) = word;
     }
 
     // bf16 q in fp16, whose largest number is 2^16: each head's by the power of two that brings its

@@ -86,6 +86,10 @@ TEST_CASE("fp8 keeps all SMs at work, with fewer heads together", "[decode]") {
     CHECK(fp8(64, 256).heads_per_block == 4);
     CHECK(fp8(64, 1024) == DecodePlan{8, 4, 1, true});
     CHECK(fp8(64, 2048) == DecodePlan{4, 2, 4, true});
+    const bool are_fours = bytes_per_row == 64;
+    CHECK(fp8(64, 4096) == DecodePlan{4, are_fours ? 4 : 2, are_fours ? 8 : 4, true});
+    CHECK(fp8(256, 65536) == DecodePlan{are_fours ? 4 : 8, 4, are_fours ? 8 : 1, true});
+    CHECK(fp8(56, 65536).num_splits == 1);  // not all SMs would have four heads
 }
 
 TEST_CASE("a launch is balanced for several long histories, if there is a workspace", "[decode]") {
@@ -177,9 +181,10 @@ TEST_CASE("what paged_decode does not take, it names", "[decode]") {
     CHECK(reason([](P& p) { p.kv.v_cache = static_cast<const std::byte*>(p.kv.v_cache) + 8; }) ==
           "k_cache and v_cache must be multiples of 16 bytes");
     CHECK(reason([](P& p) { p.q = static_cast<const std::byte*>(p.q) + 2; }) ==
-          "q, out and q_stride must be multiples of 4 bytes");
-    CHECK(reason([](P& p) { p.q_stride = 513; }) ==
-          "q, out and q_stride must be multiples of 4 bytes");
+          "q and q_stride must be multiples of 4 bytes");
+    CHECK(reason([](P& p) { p.q_stride = 513; }) == "q and q_stride must be multiples of 4 bytes");
+    CHECK(reason([](P& p) { p.out = static_cast<std::byte*>(p.out) + 2; }) ==
+          "out must be a multiple of 4 bytes");
     CHECK(reason([](P& p) { p.max_blocks_per_seq = (1 << 26) + 1; }) ==
           "max_blocks_per_seq is 67108865; paged_decode takes 67108864");
 }
