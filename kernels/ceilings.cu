@@ -338,6 +338,7 @@ void require_sizes(const PagedAttentionParams& p) {
             "; load_only takes 0 to ", kMaxGridYZ);
     require(p.max_blocks_per_seq >= 0 && p.max_blocks_per_seq * p.kv.layout.block_size <= kMaxCount,
             "max_blocks_per_seq is ", p.max_blocks_per_seq, "; load_only takes 2^30 tokens");
+    require_no_rules(p.rules, "load_only");
     require_words(p);
 }
 

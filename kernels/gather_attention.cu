@@ -277,6 +277,7 @@ void validate_for_gather(const PagedAttentionParams& p) {
     validate(layout);
     validate(p.shape());
     validate_tensor_scales(p.kv.scales, layout.dtype);
+    require_no_rules(p.rules, "gather_attention");
     const std::int64_t element_bytes = bytes_of(layout.dtype);
     const bool is_fp8 = layout.dtype == DType::fp8_e4m3;
     require(!is_fp8 || p.io_dtype == DType::fp16 || p.io_dtype == DType::bf16, "io_dtype is ",

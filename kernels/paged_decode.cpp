@@ -20,6 +20,15 @@ std::int32_t log2_of(std::int32_t power) {
     return std::countr_zero(static_cast<unsigned>(power));
 }
 
+std::int64_t room_of(const PagedAttentionParams& params) {
+    return params.max_blocks_per_seq * params.kv.layout.block_size;
+}
+
+// Tokens of a window that hides some, else 0.
+std::int64_t window_of(const PagedAttentionParams& params) {
+    return params.rules.sliding_window < room_of(params) ? params.rules.sliding_window : 0;
+}
+
 DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
                      std::uint32_t* status) {
     constexpr float kLog2E = 1.44269504f;
@@ -39,7 +48,7 @@ DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
             .head_bytes = static_cast<std::uint32_t>(layout.head_stride * bytes),
             .token_bytes = static_cast<std::uint32_t>(layout.token_stride * bytes),
             .max_blocks_per_seq = static_cast<std::int32_t>(params.max_blocks_per_seq),
-            .max_seq_len = static_cast<std::int32_t>(params.max_blocks_per_seq * layout.block_size),
+            .max_seq_len = static_cast<std::int32_t>(room_of(params)),
             .num_blocks = layout.num_blocks,
             .num_seqs = static_cast<std::int32_t>(params.num_seqs),
             .num_q_heads = params.num_q_heads,
@@ -49,6 +58,8 @@ DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
             .heads_log2 = log2_of(plan.heads_per_block),
             .splits_log2 = log2_of(plan.num_splits),
             .scale = checked.sm_scale * kLog2E,
+            .sinks = params.rules.sinks,
+            .window = static_cast<std::int32_t>(window_of(params)),
             .scales = params.kv.scales,
             .ring_bytes = 0,
             .num_kv_heads = layout.num_kv_heads,
@@ -122,6 +133,7 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
     require(!reason.has_value(), reason.value_or(""));
     const KVLayout& layout = params.kv.layout;
     require_plan(plan, layout.num_kv_heads);
+    require(!plan.balance || window_of(params) == 0, "a balanced plan has no sliding window");
     DecodeArgs args = make_args(params, plan, status);
     if (params.num_seqs == 0) {
         return;
@@ -136,6 +148,7 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
         .block_size = layout.block_size,
         .evict_first = plan.evict_first,
         .balance = plan.balance,
+        .has_rules = window_of(params) > 0 || params.rules.sinks != nullptr,
         .overlap = order == LaunchOrder::overlapping_previous && current_device().has_clusters};
     const auto launch = [&]<class T>() {
         if (layout.dtype == DType::fp8_e4m3) {
@@ -154,12 +167,13 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
 void paged_decode(const PagedAttentionParams& params, cudaStream_t stream, std::uint32_t* status,
                   Workspace workspace, LaunchOrder order) {
     const KVLayout& layout = params.kv.layout;
+    const std::int64_t window = window_of(params);
     const DecodeLoad load = {.num_seqs = params.num_seqs,
                              .num_kv_heads = layout.num_kv_heads,
-                             .max_tokens = params.max_blocks_per_seq * layout.block_size,
+                             .max_tokens = window > 0 ? window : room_of(params),
                              .bytes_per_row = layout.head_dim * bytes_of(layout.dtype),
                              .is_fp8 = layout.dtype == DType::fp8_e4m3,
-                             .has_workspace = workspace.data != nullptr};
+                             .has_workspace = workspace.data != nullptr && window == 0};
     paged_decode(params, plan_decode(load, current_device()), stream, status, workspace, order);
 }
 

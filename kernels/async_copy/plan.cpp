@@ -53,6 +53,9 @@ std::optional<std::string> reason_not_to_copy_tiles(const PagedAttentionParams& 
         params.io_dtype != layout.dtype) {
         return join_text(kernel, " takes bf16 or fp16, the same for pool, q and out");
     }
+    if (params.rules.any()) {
+        return join_text(kernel, " takes no sliding window, soft cap, ALiBi or sinks");
+    }
     if (layout.head_dim != 64 && layout.head_dim != 128) {
         return join_text("head_dim is ", layout.head_dim, "; ", kernel, " takes 64 and 128");
     }

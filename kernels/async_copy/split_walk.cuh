@@ -123,7 +123,7 @@ __device__ void merge_warps(const DecodeArgs& args, const DecodePlace& place, un
             const float* out = partial_out<Config>(memory, warp) + head * Config::kPartialPitch;
             return {.max = scale.x, .sum = scale.y, .out = out[element]};
         };
-        partials.store(place.first_row(args) + head, place.split, element,
+        partials.store(place.group().first_row(args) + head, place.split, element,
                        merge_parts(1 << place.sharers_log2, part));
     }
 }

@@ -113,13 +113,15 @@ class TailSearch {
 
 /// Where the partial results of one row stand in the workspace.
 struct RowParts {
+    QueryGroup group;
     std::int64_t row;          ///< slot of what its own thread block has read
     std::int64_t first_piece;  ///< slot of the first piece of its tail, the others behind it
     int count;                 ///< of all
 
-    __device__ RowParts(const DecodeArgs& args, const Schedule& schedule, std::int64_t seq,
-                        int kv_head, const RowTail& tail)
-        : row(seq * args.num_kv_heads + kv_head),
+    __device__ RowParts(const DecodeArgs& args, const Schedule& schedule, QueryGroup whose,
+                        const RowTail& tail)
+        : group(whose),
+          row(std::int64_t{group.seq} * args.num_kv_heads + group.kv_head),
           first_piece(std::int64_t{args.num_seqs} * args.num_kv_heads +
                       piece_slot(tail, first_helper(schedule, tail))),
           count(1 + num_pieces(schedule, tail)) {}
@@ -179,7 +181,7 @@ __device__ void merge_row(const DecodeArgs& args, FragmentLayout layout, const R
             add_partial(all, merge_parts<1>(piece + entry, piece + scale, 0, LoadGlobal{}));
             piece += slot_size;
         }
-        write_entry<Config>(args, layout, parts.row * args.group_size, fragment, entry, all);
+        write_entry<Config>(args, layout, parts.group, fragment, entry, all);
     }
 }
 

@@ -20,9 +20,10 @@ namespace nanoserve {
 /// @tparam kHeadDimension 64, 96, 128, 192 or 256
 /// @tparam kTilesOfHeads 8 query heads of a group each
 /// @tparam kReadOnce rows leave L2 first
-/// @tparam kBlocksInTile a block holds fewer than 16 tokens, so a tile has several
+/// @tparam kGeneralCase each row of a tile is looked at, since its blocks hold fewer than 16 tokens
+/// or a window hides some, and a softmax may end with a sink
 /// @tparam Stored of K and V: the same, or Fp8E4m3
-template <class Element, int kHeadDimension, int kTilesOfHeads, bool kReadOnce, bool kBlocksInTile,
+template <class Element, int kHeadDimension, int kTilesOfHeads, bool kReadOnce, bool kGeneralCase,
           class Stored = Element>
 struct DecodeConfig {
     using T = Element;
@@ -32,8 +33,8 @@ struct DecodeConfig {
     static constexpr int kHeadDim = kHeadDimension;
     static constexpr int kHeadTiles = kTilesOfHeads;
     static constexpr bool kEvictFirst = kReadOnce;
-    static constexpr bool kSmallBlocks = kBlocksInTile;
-    static constexpr bool kCanBalance = kReadOnce || kBlocksInTile;  ///< what needs it reads much
+    static constexpr bool kGeneral = kGeneralCase;
+    static constexpr bool kCanBalance = kReadOnce || kGeneralCase;  ///< what needs it reads much
 
     static constexpr int kMaxThreads = 256;
     static constexpr int kTileTokens = 16;        ///< tokens of a tile: the M of the products
@@ -107,6 +108,8 @@ struct DecodeArgs {
     std::int32_t block_size_log2;
     std::int32_t warps_log2, heads_log2, splits_log2;  ///< of the plan
     float scale;                                       ///< sm_scale * log2 e
+    const float* sinks;                                ///< [num_q_heads]; may be nullptr
+    std::int32_t window;                               ///< newest tokens that are visible; 0: all
     KVScales scales;                                   ///< of pools of fp8
     std::int32_t ring_bytes;                           ///< of one warp
     std::int32_t num_kv_heads;

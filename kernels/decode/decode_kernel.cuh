@@ -16,7 +16,8 @@
 //          before the merge. Balanced launches: balance.cuh and schedule.hpp.
 // Edges    no visible token: out = 0, lse = -inf. Rows behind the last token arrive as zeros and
 //          their scores are masked. Blocks outside the pool are left out, lengths clamped. Blocks
-//          of fewer than 16 tokens: each row of a tile finds its own.
+//          of fewer than 16 tokens, and sliding windows: each row of a tile finds its own. A sink
+//          joins a softmax at its end (sink.cuh).
 // Tests    paged_decode_test.cpp, balanced_decode_test.cpp, overlapping_launch_test.cpp.
 #pragma once
 
@@ -52,6 +53,26 @@ __device__ void load_query(const DecodeArgs& args, int seq, int kv_head,
     attention.load_query(static_cast<const typename Config::T*>(args.q) + seq * args.q_stride +
                              kv_head * args.group_size * Config::kHeadDim,
                          args.group_size);
+}
+
+// The first token that a window leaves visible. Without one nobody waits for the length.
+template <class Config>
+__device__ int first_visible(const DecodeArgs& args, int given_length) {
+    if constexpr (Config::kGeneral) {
+        if (args.window > 0) {
+            return max(0, min(given_length, args.max_seq_len) - args.window);
+        }
+    }
+    return 0;
+}
+
+template <class Config>
+__device__ void store_output(const DecodeArgs& args, const DecodePlace& place,
+                             const WarpAttention<Config>& attention) {
+    const std::int64_t row = place.group().first_row(args);
+    attention.store_output(static_cast<typename Config::T*>(args.out) + row * Config::kHeadDim,
+                           args.lse == nullptr ? nullptr : args.lse + row,
+                           place.group().sinks<Config>(args), args.group_size);
 }
 
 // What a warp has met, for the caller's status word.
@@ -93,17 +114,20 @@ __device__ void add_stages(const KVRing<Config>& ring, int stage, int tiles_left
     }
 }
 
-// All tiles of one warp, in the walk before tile `end` and the end of the sequence. meanwhile() is
-// called when the first loads are on their way. later_end(tiles of the sequence) is asked for when
-// the first stages are, which it must leave in.
+// All tiles of one warp, in the walk before tile `end` and the end of the sequence; with a window
+// the walk starts at the tile of the first visible token. meanwhile() is called when the first
+// loads are on their way. later_end(tiles of the sequence) is asked for when the first stages are,
+// which it must leave in.
 template <class Config, class Meanwhile = Nothing, class LaterEnd = NoLaterEnd>
-__device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, const TileWalk& walk,
-                           int end, std::uint32_t ring_memory, WarpAttention<Config>& attention,
+__device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, TileWalk walk, int end,
+                           std::uint32_t ring_memory, WarpAttention<Config>& attention,
                            Meanwhile meanwhile = {}, LaterEnd later_end = {}) {
     // Two loads that don't wait for each other: the length and the table.
     const int given_length = __ldg(args.seq_lens + seq);
+    const int first_token = first_visible<Config>(args, given_length);
+    walk.first += first_token / Config::kTileTokens;
     BlockIds<Config> block_ids(args, seq, walk);
-    KVRing<Config> ring(args, kv_head, ring_memory);
+    KVRing<Config> ring(args, kv_head, ring_memory, first_token);
     meanwhile();
 
     const float scale = score_scale<Config>(args, kv_head);
@@ -193,17 +217,15 @@ __global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
                });
     ptx::let_next_launch_start();
 
-    const std::int64_t row = place.first_row(args);
     if (!is_split && place.sharers_log2 == 0) {
-        attention.store_output(static_cast<typename Config::T*>(args.out) + row * Config::kHeadDim,
-                               args.lse == nullptr ? nullptr : args.lse + row, args.group_size);
+        store_output<Config>(args, place, attention);
         return;
     }
     store_partials(attention, shared.layout, shared.partials(place.warp));
     __syncthreads();  // the partial results of all warps visible
     if (!is_split) {
         merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
-            write_entry<Config>(args, shared.layout, row, fragment, entry, all);
+            write_entry<Config>(args, shared.layout, place.group(), fragment, entry, all);
         });
         return;
     }
@@ -235,7 +257,8 @@ __global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
 
     KVRing<Config> ring(
         args, place.kv_head,
-        ptx::shared_address(memory) + static_cast<unsigned>(place.warp * Config::kStageBytes));
+        ptx::shared_address(memory) + static_cast<unsigned>(place.warp * Config::kStageBytes),
+        first_visible<Config>(args, given_length));
     const int seq_len = min(max(given_length, 0), args.max_seq_len);
     if (seq_len > 0) {
         ring.ask(id, 0, seq_len, 0);
@@ -253,9 +276,7 @@ __global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
     }
     ptx::let_next_launch_start();
     report(args, ring, seq_len != given_length);
-    const std::int64_t row = place.first_row(args);
-    attention.store_output(static_cast<typename Config::T*>(args.out) + row * Config::kHeadDim,
-                           args.lse == nullptr ? nullptr : args.lse + row, args.group_size);
+    store_output<Config>(args, place, attention);
 }
 //! [one tile]
 
@@ -281,7 +302,7 @@ __device__ void read_own_rows(const DecodeArgs& args, const DecodeMemory<Config>
     __syncthreads();  // the partial results of all warps visible
     if (!has_tail) {
         merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
-            write_entry<Config>(args, shared.layout, place.first_row(args), fragment, entry, all);
+            write_entry<Config>(args, shared.layout, place.group(), fragment, entry, all);
         });
         return;
     }
@@ -293,7 +314,8 @@ __device__ void read_own_rows(const DecodeArgs& args, const DecodeMemory<Config>
     const int first_head = place.kv_head - place.head_in_block;
     for (int head = first_head; head < first_head + (1 << args.heads_log2); ++head) {
         const RowTail tail = tail_of(args, schedule, place.seq, head);
-        merge_if_last<Config>(args, shared.layout, RowParts(args, schedule, place.seq, head, tail));
+        merge_if_last<Config>(args, shared.layout,
+                              RowParts(args, schedule, {place.seq, head}, tail));
     }
 }
 
@@ -319,7 +341,7 @@ __device__ void help(const DecodeArgs& args, int helper, const DecodeMemory<Conf
             store_entry<Config>(args, shared.layout, slot, fragment, entry, all);
         });
         merge_if_last<Config>(args, shared.layout,
-                              RowParts(args, schedule, row.seq, row.kv_head, row.tail));
+                              RowParts(args, schedule, {row.seq, row.kv_head}, row.tail));
     }
 }
 
@@ -419,7 +441,7 @@ void launch_balanced(const DecodeChoice& choice, DecodeArgs args, cudaStream_t s
 template <class T, class Stored, int kHeadDim, class Action>
 void visit_reading(const DecodeChoice& choice, Action action) {
     const auto choose = [&]<int kHeadTiles>() {
-        if (choice.block_size < 16) {
+        if (choice.block_size < 16 || choice.has_rules) {
             action
                 .template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, false, true, Stored>>();
         } else if (choice.evict_first) {

@@ -193,22 +193,24 @@ __device__ void merge_warps(const DecodePlace& place, const DecodeMemory<Config>
     }
 }
 
-/// Writes a merged entry of the group whose rows start at `first_row` of out and lse.
+/// Writes a merged entry of a group's output.
 template <class Config>
-__device__ void write_entry(const DecodeArgs& args, FragmentLayout layout, std::int64_t first_row,
+__device__ void write_entry(const DecodeArgs& args, FragmentLayout layout, QueryGroup group,
                             int fragment, int entry, const Partial& all) {
     using T = typename Config::T;
     const int tile = fragment / Config::kSteps;
     const int step = fragment % Config::kSteps;
     const int row = layout.row(entry);
     const int head = 8 * tile + 2 * layout.pair(entry);
+    const std::int64_t first_row = group.first_row(args);
     T* out = static_cast<T*>(args.out) + (first_row + head) * Config::kHeadDim;
     const auto write = [&](T* to, float low, float high, float max, float sum, int of_pair) {
         if (head + of_pair >= args.group_size) {
             return;
         }
-        const float factor = sum > 0.0f ? ptx::reciprocal(sum) : 0.0f;
-        const std::uint32_t both = ptx::pack<T>(low * factor, high * factor);
+        const SoftmaxEnd end =
+            end_of_softmax(max, sum, group.sinks<Config>(args), head + of_pair, args.group_size);
+        const std::uint32_t both = ptx::pack<T>(low * end.factor, high * end.factor);
         T* first = to + WarpAttention<Config>::element(step, row, 0);
         if constexpr (Config::kIsFp8) {  // neighbours
             *reinterpret_cast<std::uint32_t*>(first) = both;
@@ -217,7 +219,7 @@ __device__ void write_entry(const DecodeArgs& args, FragmentLayout layout, std::
             first[8] = T{static_cast<std::uint16_t>(both >> 16)};
         }
         if (args.lse != nullptr && step == 0 && row == 0) {
-            args.lse[first_row + head + of_pair] = natural_lse(max, sum);
+            args.lse[first_row + head + of_pair] = end.lse();
         }
     };
     write(out, all.out.x, all.out.z, all.max.x, all.sum.x, 0);
@@ -254,8 +256,7 @@ template <class Config>
 __device__ void merge_pushed(const DecodeArgs& args, const DecodePlace& place,
                              const DecodeMemory<Config>& shared) {
     const FragmentLayout layout = shared.layout;
-    const std::int64_t first_row =
-        place.first_row(args) - place.head_in_block * args.group_size;  // of the thread block
+    const int first_head = place.kv_head - place.head_in_block;  // of the thread block
     const int stride = shared.slots() * layout.bytes();
 #pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < shared.slots() << layout.entries_log2();
@@ -268,9 +269,8 @@ __device__ void merge_pushed(const DecodeArgs& args, const DecodePlace& place,
             const Partial all =
                 merge_parts(args.splits_log2, part + entry, part + layout.scale(layout.pair(entry)),
                             stride, LoadShared{});
-            const int head = index / Config::kFragments;
-            write_entry<Config>(args, layout, first_row + head * args.group_size,
-                                index % Config::kFragments, entry, all);
+            const QueryGroup group = {place.seq, first_head + index / Config::kFragments};
+            write_entry<Config>(args, layout, group, index % Config::kFragments, entry, all);
         }
     }
 }

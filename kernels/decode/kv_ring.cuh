@@ -12,7 +12,8 @@
 namespace nanoserve {
 
 /// The block table of one sequence, as far as one warp walks it: 32 entries are in the lanes, the
-/// next 32 on their way. A tile has one entry, or with small blocks 16 / block_size, side by side.
+/// next 32 on their way. A tile has one entry, or with blocks of fewer tokens 16 / block_size, side
+/// by side.
 template <class Config>
 class BlockIds {
   public:
@@ -28,8 +29,8 @@ class BlockIds {
         next_ = look_up();
     }
 
-    /// The block of tile i; for i = 0, 1, 2, ... in turn. With small blocks each lane gets that of
-    /// row lane % 16.
+    /// The block of tile i; for i = 0, 1, 2, ... in turn. In the general case each lane gets that
+    /// of row lane % 16.
     __device__ BlockId operator[](int i) {
         const int lane = i << entries_log2() & (kWarpSize - 1);
         if (lane == 0 && i > 0) {
@@ -42,16 +43,16 @@ class BlockIds {
   private:
     // Of a tile: log2 of how many entries it has, and which of them is that of a row.
     [[nodiscard]] __device__ int entries_log2() const {
-        return Config::kSmallBlocks ? 4 - block_size_log2_ : 0;
+        return Config::kGeneral ? max(0, 4 - block_size_log2_) : 0;
     }
     [[nodiscard]] __device__ int entry_of(unsigned row) const {
-        return Config::kSmallBlocks ? static_cast<int>(row >> block_size_log2_) : 0;
+        return Config::kGeneral ? static_cast<int>(row >> block_size_log2_) : 0;
     }
 
     // The entry of this lane's next tile; those behind the table's end are not read.
     __device__ BlockId look_up() {
-        const int block = Config::kSmallBlocks
-                              ? (next_tile_ << entries_log2()) +
+        const int block = Config::kGeneral
+                              ? (next_tile_ >> max(0, block_size_log2_ - 4) << entries_log2()) +
                                     static_cast<int>(lane_index() & ((1u << entries_log2()) - 1))
                               : next_tile_ >> (block_size_log2_ - 4);
         next_tile_ += tiles_per_turn_;
@@ -63,11 +64,11 @@ class BlockIds {
     BlockId current_, next_;
 };
 
-/// The block of tile 0 of a sequence; with small blocks each lane gets that of row lane % 16.
+/// The block of tile 0 of a sequence; in the general case each lane gets that of row lane % 16.
 template <class Config>
 __device__ BlockId first_block(const DecodeArgs& args, int seq) {
     const int entry =
-        Config::kSmallBlocks
+        Config::kGeneral
             ? static_cast<int>(lane_index() % Config::kTileTokens >> args.block_size_log2)
             : 0;
     const BlockId* table = args.block_tables + std::int64_t{seq} * args.max_blocks_per_seq;
@@ -85,18 +86,21 @@ class KVRing {
     static constexpr int kCopiesAlongRow = Config::kChunks / Config::kLanesPerRow;
 
   public:
-    __device__ KVRing(const DecodeArgs& args, int kv_head, std::uint32_t shared)
+    /// @param first_token that is visible; other than 0 only in the general case
+    __device__ KVRing(const DecodeArgs& args, int kv_head, std::uint32_t shared,
+                      int first_token = 0)
         : num_blocks_(static_cast<unsigned>(args.num_blocks)),
           block_bytes_(args.block_bytes),
           token_bytes_(args.token_bytes),
           copy_bytes_(kRowsPerCopy * args.token_bytes),
           block_mask_((1u << args.block_size_log2) - 1),
+          first_token_(first_token),
           shared_(shared),
           row_(lane_index() / Config::kLanesPerRow) {
         const unsigned chunk = lane_index() % Config::kLanesPerRow;
         keys_ = args.k_cache + std::uint64_t{args.head_bytes} * static_cast<unsigned>(kv_head) +
                 chunk * 16;
-        if constexpr (!Config::kSmallBlocks) {
+        if constexpr (!Config::kGeneral) {
             keys_ += std::uint64_t{token_bytes_} * row_;
         }
         keys_to_values_ = args.v_cache - args.k_cache;
@@ -111,8 +115,8 @@ class KVRing {
     /// Asks for a tile's rows, the first num_tokens of them, into `stage`; rows behind them become
     /// zeros. A block that is not in the pool has no rows. id: what BlockIds has for this tile.
     __device__ void ask(BlockId id, int tile, int num_tokens, int stage) {
-        if constexpr (Config::kSmallBlocks) {
-            ask_for_rows(id, num_tokens, stage);
+        if constexpr (Config::kGeneral) {
+            ask_for_rows(id, tile, num_tokens, stage);
             return;
         }
         const bool absent = static_cast<unsigned>(id) >= num_blocks_;
@@ -137,7 +141,7 @@ class KVRing {
 
     /// Those of the tile in `stage`, of which num_tokens are left, that are in the pool.
     [[nodiscard]] __device__ auto tokens(int stage, int num_tokens) const {
-        if constexpr (Config::kSmallBlocks) {
+        if constexpr (Config::kGeneral) {
             return TokenSet{__shfl_sync(~0u, tokens_, stage)};
         } else {
             return FirstTokens{num_tokens};
@@ -155,8 +159,10 @@ class KVRing {
     }
 
     // Every row finds its own block: lanes r and r + 16 have the one of row r.
-    __device__ void ask_for_rows(BlockId id, int num_tokens, int stage) {
-        const bool used = static_cast<int>(lane_index() % Config::kTileTokens) < num_tokens;
+    __device__ void ask_for_rows(BlockId id, int tile, int num_tokens, int stage) {
+        const int first_of_tile = tile * Config::kTileTokens;
+        const int of_lane = static_cast<int>(lane_index() % Config::kTileTokens);
+        const bool used = of_lane < num_tokens && first_of_tile + of_lane >= first_token_;
         const bool in_pool = static_cast<unsigned>(id) < num_blocks_;
         const unsigned present = __ballot_sync(~0u, used && in_pool) & 0xffffu;
         saw_absent_ |= __any_sync(~0u, used && !in_pool) != 0;
@@ -173,7 +179,8 @@ class KVRing {
             const char* from =
                 keys_ +
                 std::uint64_t{block_bytes_} * static_cast<unsigned>(is_present ? block : 0) +
-                std::uint64_t{token_bytes_} * (row & block_mask_);
+                std::uint64_t{token_bytes_} *
+                    ((static_cast<unsigned>(first_of_tile) + row) & block_mask_);
             copy_row<false>(from, is_present, keys(stage), 0, copy);
             copy_row<false>(from + keys_to_values_, is_present, keys(stage), 1, copy);
         }
@@ -220,14 +227,15 @@ class KVRing {
     unsigned num_blocks_;
     std::uint32_t block_bytes_, token_bytes_, copy_bytes_;
     unsigned block_mask_;  // block_size - 1
+    int first_token_;      // that is visible
     std::uint32_t shared_;
     std::uint32_t row_;     // of a tile: the first that this lane copies
     std::uint32_t target_;  // of this lane's first copy in a tile, bytes
-    const char* keys_;      // this lane's first copy of block 0; with small blocks, of row 0 there
+    const char* keys_;  // this lane's first copy of block 0; in the general case, of row 0 there
     std::int64_t keys_to_values_;
     std::uint64_t policy_ = ptx::evict_first();
     unsigned absent_ = 0;  // bit `stage`
-    unsigned tokens_ = 0;  // with small blocks: lane `stage` has those in the pool, a bit each
+    unsigned tokens_ = 0;  // in the general case: lane `stage` has those in the pool, a bit each
     bool saw_absent_ = false;
 };
 

@@ -13,7 +13,8 @@ namespace nanoserve {
 struct DecodeChoice {
     std::int32_t head_dim, group_size, block_size;
     bool evict_first, balance;
-    bool overlap;  ///< starts while the kernel before it ends
+    bool has_rules;  ///< a window or sinks
+    bool overlap;    ///< starts while the kernel before it ends
 };
 
 /// Launches the decode kernel for q of type T and pools of Stored, sizes that

@@ -15,6 +15,25 @@ __device__ inline unsigned lane_index() {
     return threadIdx.x % kWarpSize;
 }
 
+/// The query heads of one KV head of a sequence.
+struct QueryGroup {
+    int seq;
+    int kv_head;
+
+    /// Its first row of out, and of lse.
+    [[nodiscard]] __device__ std::int64_t first_row(const DecodeArgs& args) const {
+        return std::int64_t{seq} * args.num_q_heads + kv_head * args.group_size;
+    }
+    /// [group_size], or nullptr
+    template <class Config>
+    [[nodiscard]] __device__ const float* sinks(const DecodeArgs& args) const {
+        if constexpr (Config::kGeneral) {
+            return args.sinks == nullptr ? nullptr : args.sinks + kv_head * args.group_size;
+        }
+        return nullptr;
+    }
+};
+
 /// Which part of the work a warp has: its thread block has some KV heads of a sequence, each of
 /// them one or more warps.
 struct DecodePlace {
@@ -44,10 +63,7 @@ struct DecodePlace {
         ptx::keep(kv_head);
     }
 
-    /// The first row of out, and of lse, that belongs to this warp's KV head.
-    [[nodiscard]] __device__ std::int64_t first_row(const DecodeArgs& args) const {
-        return std::int64_t{seq} * args.num_q_heads + kv_head * args.group_size;
-    }
+    [[nodiscard]] __device__ QueryGroup group() const { return {seq, kv_head}; }
 };
 
 /// Tiles of 16 tokens that a length takes.

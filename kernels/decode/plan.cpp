@@ -145,6 +145,9 @@ std::optional<std::string> reason_not_to_decode(const PagedAttentionParams& para
         return "paged_decode takes bf16 or fp16 for q and out, and the same or fp8_e4m3 for the "
                "pool";
     }
+    if (params.rules.change_scores()) {
+        return "paged_decode takes no soft cap and no ALiBi";
+    }
     constexpr std::array kHeadDims = {64, 128, 256, 96, 192};
     const auto end = is_fp8 ? kHeadDims.begin() + 3 : kHeadDims.end();
     if (std::find(kHeadDims.begin(), end, layout.head_dim) == end) {

@@ -21,7 +21,8 @@ RoundingBounds bounds_of(const AttentionFacts& facts, const PagedAttentionParams
     const double score_error =
         (p.kv.layout.head_dim + 6.0 + scales) * kU * facts.products + query_error;
     const double weight_error = has_fp16_weights ? 0x1p-11 + n * 0x1p-25 : 0x1p-8;
-    const double e = score_error + weight_error + (1.25 * n + std::log(n) + 70.0 + scales) * kU;
+    const double e = score_error + weight_error +
+                     (1.25 * n + std::log(n) + 70.0 + scales + facts.rules.sum) * kU;
     return {.out = bound_when_stored(facts.v * std::expm1(2.0 * e), facts.v, p.io_dtype),
             .lse = std::expm1(e) + 4.0 * kU * (facts.max_score + std::log(n))};
 }

@@ -25,7 +25,8 @@ namespace nanoserve {
 /// |out - oracle| <= max |v| * 2 e      and half a step of the output
 /// |lse - oracle| <= e + 4 u (max |score| + ln n)
 /// @endcode
-/// with exp(x) - 1 in place of x where products of factors 1 + u are meant.
+/// with exp(x) - 1 in place of x where products of factors 1 + u are meant. A sink is one more
+/// score, and adds rule_errors().
 ///
 /// For a pool of fp8, whose elements are fp16 numbers exactly, r is that of fp16. The scale of K is
 /// one more product of a score, that of V one of out: u in ds and in e. A bf16 q becomes fp16: each

@@ -8,14 +8,9 @@
 
 #include <kernels/decode/place.cuh>
 #include <kernels/decode/ptx.cuh>
+#include <kernels/decode/sink.cuh>
 
 namespace nanoserve {
-
-/// The natural logarithm of a sum of weights 2^(score - max), max in units of ln 2.
-__device__ inline float natural_lse(float max, float sum) {
-    constexpr float kLn2 = 0.693147181f;
-    return sum > 0.0f ? (max + log2f(sum)) * kLn2 : -INFINITY;
-}
 
 /// Which tokens of a tile count: the first `count`, all where that is 16 or more.
 struct FirstTokens {
@@ -57,7 +52,7 @@ class WarpAttention {
     static constexpr int kSteps = Config::kSteps;
 
   public:
-    using Tokens = std::conditional_t<Config::kSmallBlocks, TokenSet, FirstTokens>;
+    using Tokens = std::conditional_t<Config::kGeneral, TokenSet, FirstTokens>;
 
     __device__ WarpAttention() : lane_(lane_index()) {
 #pragma unroll
@@ -216,23 +211,18 @@ class WarpAttention {
         }
     }
 
-    /// lse: [group_size], of which the two heads of each of the first four lanes are written.
-    __device__ static void write_lse(float* lse, int tile, float2 max, float2 sum, int group_size) {
-        const int head = 8 * tile + 2 * static_cast<int>(lane_index());
-        if (lane_index() < 4 && head < group_size) {
-            lse[head] = natural_lse(max.x, sum.x);
-        }
-        if (lane_index() < 4 && head + 1 < group_size) {
-            lse[head + 1] = natural_lse(max.y, sum.y);
-        }
-    }
-
     /// Writes the rows of a whole group: out [group_size, head_dim], lse [group_size] or nullptr.
-    __device__ void store_output(T* group, float* lse, int group_size) const {
+    /// sinks: [group_size] or nullptr.
+    __device__ void store_output(T* group, float* lse, const float* sinks, int group_size) const {
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
-            const float r0 = sum_[tile][0] > 0.0f ? ptx::reciprocal(sum_[tile][0]) : 0.0f;
-            const float r1 = sum_[tile][1] > 0.0f ? ptx::reciprocal(sum_[tile][1]) : 0.0f;
+            const int head = 8 * tile + 2 * static_cast<int>(lane_index() % 4);
+            SoftmaxEnd ends[2];  // of this lane's heads
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                ends[i] = end_of_softmax(max_[tile][i], sum_[tile][i], sinks, head + i, group_size);
+            }
+            const float r0 = ends[0].factor, r1 = ends[1].factor;
 #pragma unroll
             for (int step = 0; step < kSteps; ++step) {
                 const float(&x)[4] = out_[tile][step];
@@ -240,7 +230,12 @@ class WarpAttention {
                            group_size);
             }
             if (lse != nullptr) {
-                write_lse(lse, tile, max(tile), sum(tile), group_size);
+#pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    if (lane_index() < 4 && head + i < group_size) {
+                        lse[head + i] = ends[i].lse();
+                    }
+                }
             }
         }
     }

@@ -7,6 +7,7 @@
 #include <kernels/general/config.hpp>
 #include <kernels/general/host_device.hpp>
 #include <kernels/general/online_softmax.hpp>
+#include <kernels/general/ruled_score.hpp>
 
 #include <cstdint>
 
@@ -38,6 +39,7 @@ struct TokenStep {
     BlockId block = 0;
     std::int32_t first_slot = 0;
     std::int32_t num_tokens = 0;  ///< 1 to Config::kStepTokens
+    std::int64_t position = 0;    ///< of the first: 0 for the newest token, else negative
 };
 
 /// What the threads of one thread block share.
@@ -128,7 +130,8 @@ NANOSERVE_DEVICE void dot_keys(Memory& memory, const TokenStep& step, std::int32
 
 // One thread for each token adds up what the lanes found.
 template <class Config>
-NANOSERVE_DEVICE void finish_scores(const TokenStep& step, float sm_scale, int thread,
+NANOSERVE_DEVICE void finish_scores(const PagedAttentionArgs& args, QueryHead query,
+                                    const TokenStep& step, int thread,
                                     PagedAttentionShared<Config>& s) {
     if (thread < step.num_tokens) {
         float dot = 0.0f;
@@ -136,7 +139,8 @@ NANOSERVE_DEVICE void finish_scores(const TokenStep& step, float sm_scale, int t
         for (int lane = 0; lane < Config::kNumLanes; ++lane) {
             dot += s.partial_dots[thread][lane];
         }
-        s.scores[thread] = dot * sm_scale;
+        s.scores[thread] =
+            ruled_score(args.params.rules, query.head, dot * args.sm_scale, step.position + thread);
     }
 }
 
@@ -184,26 +188,30 @@ NANOSERVE_DEVICE void share_sums(const LaneSums<Config>& sums, int thread,
     }
 }
 
-// Adds up the warps' sums, always in the same order, divides, and applies the scale of V.
+// Adds up the warps' sums, always in the same order, divides, and applies the scale of V. The
+// head's sink is the last score of its softmax.
 template <class Config>
 NANOSERVE_DEVICE void write_output(const PagedAttentionArgs& args, QueryHead query,
-                                   const OnlineSoftmax& softmax, int thread,
+                                   OnlineSoftmax softmax, int thread,
                                    const PagedAttentionShared<Config>& s) {
     const PagedAttentionParams& p = args.params;
     const std::int32_t head_dim = p.kv.layout.head_dim;
     const std::int64_t row = query.seq * p.num_q_heads + query.head;
     const float v_scale = p.kv.scales.v.of_head(query.kv_head);
+    const float sink = sink_of(p.rules, query.head);
+    const float rescale = softmax.raise_max(&sink, 1);
     float sum = 0.0f;
     for (const float partial_sum : s.partial_sums) {
         sum += partial_sum;
     }
+    sum = sum * rescale + softmax.weight(sink);
     for (int d = thread; d < head_dim; d += Config::kNumThreads) {
         float out = 0.0f;
         for (const auto& partial_out : s.partial_outs) {
             out += partial_out[d];
         }
         store_element(p.out, p.io_dtype, row * head_dim + d,
-                      sum == 0.0f ? 0.0f : out / sum * v_scale);
+                      sum == 0.0f ? 0.0f : out * rescale / sum * v_scale);
     }
     if (thread == 0 && p.lse != nullptr) {
         p.lse[row] = softmax.lse(sum);
@@ -230,13 +238,14 @@ NANOSERVE_DEVICE std::int64_t visible_tokens(const PagedAttentionParams& p, Memo
 // Scores a few tokens, raises the maximum, adds their values: K and V of a token are each read
 // once.
 template <class Config, class Team, class Memory, class Sums>
-NANOSERVE_DEVICE void attend_step(const PagedAttentionArgs& args, const TokenStep& step, Team& team,
-                                  Memory& memory, PagedAttentionShared<Config>& s,
-                                  OnlineSoftmax& softmax, Sums& sums) {
+NANOSERVE_DEVICE void attend_step(const PagedAttentionArgs& args, QueryHead query,
+                                  const TokenStep& step, Team& team, Memory& memory,
+                                  PagedAttentionShared<Config>& s, OnlineSoftmax& softmax,
+                                  Sums& sums) {
     const std::int32_t head_dim = args.params.kv.layout.head_dim;
     team.each([&](int thread) { dot_keys(memory, step, head_dim, thread, s); });
     // all lanes' dots visible in partial_dots
-    team.each([&](int thread) { finish_scores(step, args.sm_scale, thread, s); });
+    team.each([&](int thread) { finish_scores(args, query, step, thread, s); });
     // all scores of the step visible
     const float rescale = softmax.raise_max(s.scores, step.num_tokens);
     team.each([&](int thread) {
@@ -251,8 +260,8 @@ NANOSERVE_DEVICE void attend_step(const PagedAttentionArgs& args, const TokenSte
 //! [attend step]
 
 //! [attend head]
-/// One query head of one sequence: walks the sequence's blocks, absent ones left out, and writes
-/// the head's row of out and of lse.
+/// One query head of one sequence: walks the blocks of its visible tokens, absent ones left out,
+/// and writes the head's row of out and of lse.
 template <class Config, class Team, class Memory>
 NANOSERVE_DEVICE void attend_head(const PagedAttentionArgs& args, QueryHead query, Team& team,
                                   Memory& memory, PagedAttentionShared<Config>& s) {
@@ -261,18 +270,22 @@ NANOSERVE_DEVICE void attend_head(const PagedAttentionArgs& args, QueryHead quer
     team.each([&](int thread) { load_query(args, query, thread, s); });  // all of q visible
     const KVLayout& layout = args.params.kv.layout;
     const std::int64_t seq_len = visible_tokens(args.params, memory);
-    for (std::int64_t i = 0; i * layout.block_size < seq_len; ++i) {
+    const std::int64_t first = args.params.rules.first_token(seq_len);
+    for (std::int64_t i = first / layout.block_size; i * layout.block_size < seq_len; ++i) {
         const BlockId block = memory.block_id(i);
         if (block < 0 || block >= layout.num_blocks) {
             memory.report(kAbsentBlock);
             continue;
         }
-        const std::int32_t num_tokens = smaller(seq_len - i * layout.block_size, layout.block_size);
-        for (std::int64_t slot = 0; slot < num_tokens; slot += Config::kStepTokens) {
+        const std::int64_t first_of_block = i * layout.block_size;
+        const std::int32_t num_tokens = smaller(seq_len - first_of_block, layout.block_size);
+        const std::int64_t hidden = first > first_of_block ? first - first_of_block : 0;
+        for (std::int64_t slot = hidden; slot < num_tokens; slot += Config::kStepTokens) {
             const TokenStep step = {.block = block,
                                     .first_slot = static_cast<std::int32_t>(slot),
-                                    .num_tokens = smaller(num_tokens - slot, Config::kStepTokens)};
-            attend_step(args, step, team, memory, s, softmax, sums);
+                                    .num_tokens = smaller(num_tokens - slot, Config::kStepTokens),
+                                    .position = first_of_block + slot - (seq_len - 1)};
+            attend_step(args, query, step, team, memory, s, softmax, sums);
         }
     }
     team.each([&](int thread) { share_sums(sums[thread], thread, s); });  // all warps' sums visible

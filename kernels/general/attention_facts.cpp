@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/attention/detail/element_at.hpp>
+#include <nanoserve/attention/detail/ruled_score.hpp>
 
 #include <kernels/general/attention_facts.hpp>
 
@@ -14,7 +15,8 @@ AttentionFacts attention_facts(const PagedAttentionParams& p, std::int64_t seq, 
     const std::int64_t kv_head = head / p.shape().group_size();
     const double sm_scale = effective_sm_scale(p.sm_scale, p.kv.layout.head_dim);
     AttentionFacts facts;
-    for (std::int64_t t = 0; t < p.seq_lens[seq]; ++t) {
+    facts.first_token = p.rules.first_token(p.seq_lens[seq]);
+    for (std::int64_t t = facts.first_token; t < p.seq_lens[seq]; ++t) {
         double score = 0.0;
         double products = 0.0;
         double largest_q = 0.0;
@@ -28,10 +30,17 @@ AttentionFacts attention_facts(const PagedAttentionParams& p, std::int64_t seq, 
             sum_of_k += std::abs(k);
             facts.v = std::max(facts.v, std::abs(detail::v_element(p, seq, t, kv_head, d)));
         }
-        facts.scores.push_back(sm_scale * score);
-        facts.max_score = std::max(facts.max_score, std::abs(sm_scale * score));
+        facts.scores.push_back(
+            detail::ruled_score(p.rules, head, sm_scale * score, t - (p.seq_lens[seq] - 1)));
+        facts.max_score = std::max(facts.max_score, std::abs(facts.scores.back()));
         facts.products = std::max(facts.products, std::abs(sm_scale) * products);
         facts.largest_q_k = std::max(facts.largest_q_k, std::abs(sm_scale) * largest_q * sum_of_k);
+    }
+    facts.rules =
+        rule_errors(p.rules, p.num_q_heads, static_cast<double>(p.seq_lens[seq]), facts.products);
+    if (p.rules.sinks != nullptr && std::isfinite(p.rules.sinks[head])) {
+        facts.scores.push_back(p.rules.sinks[head]);
+        facts.max_score = std::max(facts.max_score, std::abs(facts.scores.back()));
     }
     return facts;
 }

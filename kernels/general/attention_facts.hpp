@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nanoserve/attention/paged_attention_params.hpp>
+#include <nanoserve/attention/rounding_bound.hpp>
 
 #include <kernels/general/rounding_bounds.hpp>
 
@@ -14,11 +15,13 @@ namespace nanoserve {
 
 /// What the rounding bounds of the kernels depend on, of one query head of one sequence.
 struct AttentionFacts {
-    std::vector<double> scores;  ///< [seq_len]
-    double products = 0.0;       ///< the largest |sm_scale| * sum |q_i k_i|
-    double largest_q_k = 0.0;    ///< the largest |sm_scale| * max |q_i| * sum |k_i|
-    double v = 0.0;              ///< the largest |v|
-    double max_score = 0.0;      ///< the largest |score|
+    std::vector<double> scores;  ///< of the visible tokens, under the rules; then the sink, if any
+    std::int64_t first_token = 0;  ///< that is visible
+    double products = 0.0;         ///< the largest |sm_scale| * sum |q_i k_i|
+    double largest_q_k = 0.0;      ///< the largest |sm_scale| * max |q_i| * sum |k_i|
+    double v = 0.0;                ///< the largest |v|
+    double max_score = 0.0;        ///< the largest |score|
+    RuleErrors rules;              ///< what the rules add to the errors
 };
 
 /// In float64, from host pointers.

@@ -36,7 +36,7 @@ CountingMemory<T>::CountingMemory(const PagedAttentionParams& params, std::int64
     const std::int64_t len = std::clamp<std::int64_t>(
         params.seq_lens[seq], 0, params.max_blocks_per_seq * layout.block_size);
     num_used_blocks_ = blocks_needed(len, layout.block_size);
-    for (std::int64_t t = 0; t < len; ++t) {
+    for (std::int64_t t = params.rules.first_token(len); t < len; ++t) {
         const std::int64_t block = block_id(t / layout.block_size);
         if (block >= 0 && block < layout.num_blocks) {
             own_slots_.insert(block * layout.block_size + t % layout.block_size);
@@ -66,7 +66,7 @@ RowReads& CountingMemory<T>::reads_of(BlockId block, std::int32_t slot) {
     const KVLayout& layout = params_.kv.layout;
     const std::int64_t flat = std::int64_t{block} * layout.block_size + slot;
     require_own(slot >= 0 && slot < layout.block_size && own_slots_.contains(flat), "read of slot ",
-                slot, " in block ", block, "; it holds no token of sequence ", seq_);
+                slot, " in block ", block, "; it holds no visible token of sequence ", seq_);
     RowReads& reads = access_.rows[flat];
     reads.k.resize(static_cast<std::size_t>(layout.head_dim));
     reads.v.resize(static_cast<std::size_t>(layout.head_dim));

@@ -42,7 +42,7 @@ class CountingMemory {
     /// Throws std::logic_error for an entry past the used ones.
     [[nodiscard]] BlockId block_id(std::int64_t i) const;
 
-    /// Both throw std::logic_error for a slot that holds no token of the sequence.
+    /// Both throw std::logic_error for a slot that holds no visible token of the sequence.
     [[nodiscard]] Row key_row(BlockId block, std::int32_t slot);
     [[nodiscard]] Row value_row(BlockId block, std::int32_t slot);
 

@@ -25,13 +25,14 @@ struct StepCounts {
     double raises = 0.0;
 };
 
-StepCounts count_steps(const std::vector<double>& scores, std::int64_t block_size,
-                       double score_error) {
+StepCounts count_steps(const AttentionFacts& facts, std::int64_t block_size, double score_error) {
+    const std::vector<double>& scores = facts.scores;
     StepCounts counts;
     double max = -std::numeric_limits<double>::infinity();
     const auto num_tokens = std::ssize(scores);
     for (std::int64_t begin = 0; begin < num_tokens;) {
-        const std::int64_t block_end = (begin / block_size + 1) * block_size;
+        const std::int64_t token = facts.first_token + begin;
+        const std::int64_t block_end = (token / block_size + 1) * block_size - facts.first_token;
         const std::int64_t end =
             std::min({begin + Config::kStepTokens, block_end, std::int64_t{num_tokens}});
         const double largest = *std::max_element(scores.begin() + begin, scores.begin() + end);
@@ -48,10 +49,12 @@ RoundingBounds bounds_of(const AttentionFacts& facts, const PagedAttentionParams
         (p.kv.layout.head_dim + Config::kNumLanes - 1) / Config::kNumLanes;
     const double scaling = p.kv.layout.dtype == DType::fp8_e4m3 ? 1.0 : 0.0;  // by 1 it is exact
     const double score_error =
-        (static_cast<double>(lane_products + 36) + scaling) * kU * facts.products;
-    const StepCounts counts = count_steps(facts.scores, p.kv.layout.block_size, score_error);
+        (static_cast<double>(lane_products + 36) + scaling) * kU * facts.products +
+        kU * facts.rules.score;
+    const StepCounts counts = count_steps(facts, p.kv.layout.block_size, score_error);
     const double log_n = std::log(static_cast<double>(facts.scores.size()));
-    const double e = score_error + (16.0 + counts.steps + 5.0 * counts.raises + log_n) * kU;
+    const double e =
+        score_error + (16.0 + counts.steps + 5.0 * counts.raises + log_n + facts.rules.sum) * kU;
     const double out = facts.v * std::expm1(2.0 * e + (2.0 + scaling) * kU);
     return {.out = bound_when_stored(out, facts.v, p.io_dtype),
             .lse = std::expm1(e) + 4.0 * kU * log_n + kU * (facts.max_score + log_n)};

@@ -37,7 +37,8 @@ struct RoundingBounds {
 /// max
 /// @endcode
 /// A pool of fp8 has scales, K's multiplied with q and V's with the output: ds counts 37 in place
-/// of 36, and 3 u stand in place of 2 u. What they scale is exact.
+/// of 36, and 3 u stand in place of 2 u. What they scale is exact. Rules add rule_errors(), and a
+/// sink is one more score.
 /// All this with exp(x) - 1 in place of x where products of factors 1 + u are meant. A 16-bit
 /// output adds half a step of itself, 2^-11 (fp16) or 2^-8 (bf16), and fp16 half its smallest step,
 /// 2^-25. What underflows is less than n 2^-126 of a sum that is at least 1. Holds while scores and

@@ -38,6 +38,9 @@ std::optional<std::string> reason_not_to_share_heads(const PagedAttentionParams&
     if (layout.dtype == DType::fp8_e4m3) {
         return "the pool is fp8_e4m3; fp32, fp16 and bf16 are taken";
     }
+    if (params.rules.any()) {
+        return "no sliding window, soft cap, ALiBi or sinks are taken";
+    }
     if (bytes % kChunkBytes != 0 || bytes > 32 * kChunkBytes ||
         log2_or_none(bytes / kChunkBytes) < 0) {
         return join_text("a row of head_dim ", layout.head_dim, " is ", bytes,

@@ -43,6 +43,27 @@ TEST_CASE("pools of fp8 go to paged_decode for 16-bit queries") {
     CHECK(choose_kernel(PagedCase(spec).params()) == AttentionKernel::general);
 }
 
+TEST_CASE("windows and sinks go to paged_decode, what changes scores to the general kernel") {
+    CaseSpec spec = {.shape = {.num_q_heads = 4, .num_kv_heads = 2, .head_dim = 64},
+                     .block_size = 16,
+                     .seq_lens = {20},
+                     .dtype = DType::bf16,
+                     .io_dtype = DType::bf16};
+    const auto choice = [&](auto change) {
+        CaseSpec changed = spec;
+        change(changed);
+        return choose_kernel(PagedCase(changed).params());
+    };
+    CHECK(choice([](CaseSpec& s) { s.sliding_window = 5; }) == AttentionKernel::decode);
+    CHECK(choice([](CaseSpec& s) { s.sinks = true; }) == AttentionKernel::decode);
+    CHECK(choice([](CaseSpec& s) { s.logits_soft_cap = 30.0f; }) == AttentionKernel::general);
+    CHECK(choice([](CaseSpec& s) { s.alibi = true; }) == AttentionKernel::general);
+    spec.dtype = spec.io_dtype = DType::fp32;
+    CHECK(choice([](CaseSpec&) {}) == AttentionKernel::shared_heads);
+    CHECK(choice([](CaseSpec& s) { s.sliding_window = 5; }) == AttentionKernel::general);
+    CHECK(choice([](CaseSpec& s) { s.sinks = true; }) == AttentionKernel::general);
+}
+
 TEST_CASE("no kernel is chosen for sizes that cannot be") {
     PagedCase test({.seq_lens = {4}});
     PagedAttentionParams params = test.params();

@@ -47,30 +47,32 @@ inline void require_close(const void* out, const float* lse, const PagedAttentio
     require_within(out, lse, params, paged_attention_rounding_bounds(params));
 }
 
-/// Times that each slot of the pool holds a token of the sequence.
+/// Times that each slot of the pool holds a visible token of the sequence.
 inline std::map<std::int64_t, std::int32_t> own_slots(const PagedAttentionParams& p,
                                                       std::int64_t seq) {
     std::map<std::int64_t, std::int32_t> slots;
     const std::int32_t block_size = p.kv.layout.block_size;
-    for (std::int64_t t = 0; t < p.seq_lens[seq]; ++t) {
+    for (std::int64_t t = p.rules.first_token(p.seq_lens[seq]); t < p.seq_lens[seq]; ++t) {
         const std::int64_t block = p.block_tables[seq * p.max_blocks_per_seq + t / block_size];
         ++slots[block * block_size + t % block_size];
     }
     return slots;
 }
 
-/// Requires that every head of the report has read every element of K and of V of its sequence
-/// `times` times for each time that it stands in the table, and nothing else. `p` has valid tables.
+/// Requires that every head of the report has read every element of K and of V of its sequence's
+/// visible tokens `times` times for each time that it stands in the table, and nothing else. `p`
+/// has valid tables.
 inline void require_each_byte(const AccessReport& report, const PagedAttentionParams& p,
                               std::int32_t times) {
     for (std::int64_t seq = 0; seq < p.num_seqs; ++seq) {
         const auto slots = own_slots(p, seq);
         const std::int64_t row_bytes = p.kv.layout.head_dim * bytes_of(p.kv.layout.dtype);
+        const std::int64_t visible = p.seq_lens[seq] - p.rules.first_token(p.seq_lens[seq]);
         for (std::int32_t head = 0; head < report.num_q_heads; ++head) {
             CAPTURE(seq, head);
             const HeadAccess& access = report.at(seq, head);
-            REQUIRE(access.k_bytes == times * p.seq_lens[seq] * row_bytes);
-            REQUIRE(access.v_bytes == times * p.seq_lens[seq] * row_bytes);
+            REQUIRE(access.k_bytes == times * visible * row_bytes);
+            REQUIRE(access.v_bytes == times * visible * row_bytes);
             REQUIRE(access.rows.size() == slots.size());
             for (const auto& [slot, reads] : access.rows) {
                 const std::vector<std::int32_t> expected(

@@ -81,6 +81,18 @@ TEST_CASE(
                 .scaled = scaled});
 }
 
+TEST_CASE("the twin agrees under every set of rules, and reads visible tokens alone", "[kernels]") {
+    const unsigned kinds = GENERATE(range(1u, 16u));
+    check_twin({.shape = {.num_q_heads = 6, .num_kv_heads = 2, .head_dim = 40},
+                .block_size = GENERATE(1, 4, 48),
+                .seq_lens = {0, 1, 10, 11, 12, 150},
+                .q_scale = 3.0f,
+                .sliding_window = (kinds & 1) != 0 ? 11 : 0,
+                .logits_soft_cap = (kinds & 2) != 0 ? 2.5f : 0.0f,
+                .alibi = (kinds & 4) != 0,
+                .sinks = (kinds & 8) != 0});
+}
+
 TEST_CASE("the twin agrees when one token takes nearly all the weight", "[kernels]") {
     check_twin({.seq_lens = {300}, .q_scale = 40.0f, .seed = 7});
 }

@@ -94,6 +94,8 @@ class DeviceCase {
           seq_lens_(host.seq_lens, bytes_of_count(host.num_seqs, sizeof(std::int32_t))),
           k_scales_(host.kv.scales.k.heads, scale_bytes(host, host.kv.scales.k)),
           v_scales_(host.kv.scales.v.heads, scale_bytes(host, host.kv.scales.v)),
+          alibi_slopes_(host.rules.alibi_slopes, rule_bytes(host, host.rules.alibi_slopes)),
+          sinks_(host.rules.sinks, rule_bytes(host, host.rules.sinks)),
           status_(std::vector<std::uint32_t>{0}) {}
 
     /// The host's parameters with the pointers of the copies.
@@ -104,8 +106,10 @@ class DeviceCase {
         device.lse = host_.lse == nullptr ? nullptr : lse_.as<float>();
         device.kv.k_cache = k_.data();
         device.kv.v_cache = v_offset(host_) == 0 ? v_.data() : k_.data() + v_offset(host_);
-        device.kv.scales.k.heads = on_device(host_.kv.scales.k, k_scales_);
-        device.kv.scales.v.heads = on_device(host_.kv.scales.v, v_scales_);
+        device.kv.scales.k.heads = on_device(host_.kv.scales.k.heads, k_scales_);
+        device.kv.scales.v.heads = on_device(host_.kv.scales.v.heads, v_scales_);
+        device.rules.alibi_slopes = on_device(host_.rules.alibi_slopes, alibi_slopes_);
+        device.rules.sinks = on_device(host_.rules.sinks, sinks_);
         device.block_tables = block_tables_.as<BlockId>();
         device.seq_lens = seq_lens_.as<std::int32_t>();
         return device;
@@ -166,8 +170,11 @@ class DeviceCase {
     static std::size_t scale_bytes(const PagedAttentionParams& p, const KVScale& scale) {
         return scale.heads == nullptr ? 0 : bytes_of_count(p.kv.layout.num_kv_heads, sizeof(float));
     }
-    static const float* on_device(const KVScale& host, const DeviceBuffer& heads) {
-        return host.heads == nullptr ? nullptr : heads.as<float>();
+    static std::size_t rule_bytes(const PagedAttentionParams& p, const float* heads) {
+        return heads == nullptr ? 0 : bytes_of_count(p.num_q_heads, sizeof(float));
+    }
+    static const float* on_device(const float* host, const DeviceBuffer& heads) {
+        return host == nullptr ? nullptr : heads.as<float>();
     }
     // Bytes from K to V where both stand in one buffer, else 0.
     static std::ptrdiff_t v_offset(const PagedAttentionParams& p) {
@@ -178,7 +185,8 @@ class DeviceCase {
     }
 
     PagedAttentionParams host_;
-    DeviceBuffer q_, out_, lse_, k_, v_, block_tables_, seq_lens_, k_scales_, v_scales_, status_;
+    DeviceBuffer q_, out_, lse_, k_, v_, block_tables_, seq_lens_, k_scales_, v_scales_;
+    DeviceBuffer alibi_slopes_, sinks_, status_;
 };
 
 }  // namespace nanoserve::testing

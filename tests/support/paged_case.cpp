@@ -5,6 +5,7 @@
 #include <nanoserve/model/require.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -74,6 +75,16 @@ PagedCase::PagedCase(const CaseSpec& spec) : spec_(spec) {
         k_scales_.push_back(1.3f + 0.1f * static_cast<float>(head));
         v_scales_.push_back(1.0f / (1.1f + 0.3f * static_cast<float>(head)));  // v stays below 1
     }
+    for (std::int32_t head = 0; head < spec.shape.num_q_heads; ++head) {
+        const auto h = static_cast<float>(head);
+        if (spec.alibi) {
+            alibi_slopes_.push_back(
+                std::exp2(-8.0f * (h + 1.0f) / static_cast<float>(spec.shape.num_q_heads)));
+        }
+        if (spec.sinks) {
+            sinks_.push_back(head == 0 ? -std::numeric_limits<float>::infinity() : 3.0f - h);
+        }
+    }
     fill_pools();
     std::mt19937 random(spec.seed + 1000);
     std::normal_distribution<float> normal(0.0f, spec.q_scale);
@@ -102,7 +113,10 @@ void PagedCase::fill_pools() {
                                  kImpossibleBlock);
         std::copy_n(next_id, blocks_needed(seq_len, spec_.block_size), row.begin());
         next_id += static_cast<std::ptrdiff_t>(blocks_needed(seq_len, spec_.block_size));
-        for (std::int64_t t = 0; t < seq_len; ++t) {
+        const std::int64_t first =
+            ScoreRules{.sliding_window = spec_.sliding_window}.first_token(seq_len);
+        std::fill_n(row.begin(), first / spec_.block_size, kImpossibleBlock);
+        for (std::int64_t t = first; t < seq_len; ++t) {
             const BlockId block = row[static_cast<std::size_t>(t / spec_.block_size)];
             for (std::int64_t h = 0; h < spec_.shape.num_kv_heads; ++h) {
                 for (const bool is_key : {true, false}) {
@@ -146,6 +160,10 @@ PagedAttentionParams PagedCase::params() {
         params.kv.scales = {.k = {.tensor = 0.7f, .heads = k_scales_.data()},
                             .v = {.tensor = 0.9f, .heads = v_scales_.data()}};
     }
+    params.rules = {.sliding_window = spec_.sliding_window,
+                    .logits_soft_cap = spec_.logits_soft_cap,
+                    .alibi_slopes = spec_.alibi ? alibi_slopes_.data() : nullptr,
+                    .sinks = spec_.sinks ? sinks_.data() : nullptr};
     set_block_tables(params, tables_);
     return params;
 }
@@ -181,7 +199,9 @@ std::string PagedCase::describe() const {
         spec_.scaled ? " with scales, q " : ", q ", to_string(spec_.io_dtype), ", order ",
         to_string(spec_.order), ", row_padding ", spec_.row_padding, ", q_padding ",
         spec_.q_padding, ", scales of q, k, v ", spec_.q_scale, " ", spec_.k_scale, " ",
-        spec_.v_scale, ", seed ", spec_.seed, ", seq_lens");
+        spec_.v_scale, ", window ", spec_.sliding_window, ", soft cap ", spec_.logits_soft_cap,
+        spec_.alibi ? ", ALiBi" : "", spec_.sinks ? ", sinks" : "", ", seed ", spec_.seed,
+        ", seq_lens");
     for (const std::int32_t seq_len : spec_.seq_lens) {
         text += join_text(" ", seq_len);
     }

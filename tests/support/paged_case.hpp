@@ -29,13 +29,18 @@ struct CaseSpec {
     float q_scale = 1.0f;  ///< standard deviation of q: large values make the softmax peaky
     float k_scale = 1.0f;  ///< largest |element| of K
     float v_scale = 1.0f;  ///< largest |element| of V
-    std::int32_t row_padding = 0;  ///< elements of NaN behind each row of the pools
-    std::int64_t q_padding = 0;    ///< elements of NaN behind each sequence's q
+    std::int64_t sliding_window = 0;  ///< newest tokens that are visible, 0: all
+    float logits_soft_cap = 0.0f;     ///< 0: none
+    bool alibi = false;               ///< slopes as ALiBi has them: 2^(-8 h / heads)
+    bool sinks = false;               ///< one near the scores for each head, none for the first
+    std::int32_t row_padding = 0;     ///< elements of NaN behind each row of the pools
+    std::int64_t q_padding = 0;       ///< elements of NaN behind each sequence's q
     std::uint32_t seed = 1;
 };
 
 /// A pool, tables and queries for one read, made to hurt: every slot that no sequence owns holds
-/// NaN, blocks are scattered, and table entries past the used ones are ids that no pool has.
+/// NaN, blocks are scattered, and table entries past the used ones are ids that no pool has. So are
+/// those before a sliding window, and its first block has NaN up to the first visible token.
 class PagedCase {
   public:
     explicit PagedCase(const CaseSpec& spec);
@@ -60,8 +65,9 @@ class PagedCase {
 
     CaseSpec spec_;
     KVLayout layout_;
-    std::vector<float> k_scales_, v_scales_;  // [num_kv_heads], empty unless the pool is scaled
-    std::vector<std::byte> k_, v_;            // for the interleaved order all is in k_
+    std::vector<float> k_scales_, v_scales_;   // [num_kv_heads], empty unless the pool is scaled
+    std::vector<float> alibi_slopes_, sinks_;  // [num_q_heads], empty without
+    std::vector<std::byte> k_, v_;             // for the interleaved order all is in k_
     std::vector<std::byte> q_, out_;
     std::vector<float> lse_;
     BlockTables tables_;

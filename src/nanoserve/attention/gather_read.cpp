@@ -36,6 +36,7 @@ void copy_block(const void* pool, const KVLayout& layout, BlockId block, std::by
 
 void gather_read(const PagedAttentionParams& params, ReadContext& context) {
     validate(params);
+    require_no_rules(params.rules, "gather_read");
     detail::ReadState& state = context.state();
     const KVLayout& layout = params.kv.layout;
     const std::int64_t block_bytes = std::int64_t{layout.block_size} * layout.num_kv_heads *

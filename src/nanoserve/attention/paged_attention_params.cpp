@@ -47,7 +47,8 @@ void require_used_blocks_in_pool(const PagedAttentionParams& p, std::int64_t seq
     const bool fits = blocks_needed(seq_len, layout.block_size) <= p.max_blocks_per_seq;
     require(seq_len >= 0 && fits, "seq_lens[", seq, "] is ", seq_len, "; the table holds ",
             p.max_blocks_per_seq, " blocks of ", layout.block_size, " tokens");
-    for (std::int64_t i = 0; i < blocks_needed(seq_len, layout.block_size); ++i) {
+    for (std::int64_t i = p.rules.first_token(seq_len) / layout.block_size;
+         i < blocks_needed(seq_len, layout.block_size); ++i) {
         const BlockId id = p.block_tables[seq * p.max_blocks_per_seq + i];
         require(id >= 0 && id < layout.num_blocks, "block_tables[", seq, ", ", i, "] is ", id,
                 "; the pool has ", layout.num_blocks, " blocks");
@@ -83,6 +84,7 @@ void validate_sizes(const PagedAttentionParams& p) {
             " elements");
     require(!p.sm_scale || std::isfinite(*p.sm_scale), "sm_scale is ", p.sm_scale.value_or(0.0f),
             "; it must be finite");
+    validate_sizes(p.rules);
     if (p.num_seqs > 0) {
         require_pointers(p);
     }
@@ -91,6 +93,7 @@ void validate_sizes(const PagedAttentionParams& p) {
 void validate(const PagedAttentionParams& p) {
     validate_sizes(p);
     validate(p.kv.scales, p.kv.layout.dtype, p.kv.layout.num_kv_heads);
+    validate(p.rules, p.num_q_heads);
     for (std::int64_t seq = 0; seq < p.num_seqs; ++seq) {
         require_used_blocks_in_pool(p, seq);
     }

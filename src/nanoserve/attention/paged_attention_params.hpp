@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <nanoserve/attention/score_rules.hpp>
 #include <nanoserve/cache/block_tables.hpp>
 #include <nanoserve/cache/paged_kv_view.hpp>
 #include <nanoserve/model/attention_shape.hpp>
@@ -21,7 +22,8 @@ namespace nanoserve {
 /// out[s, h] = sum over t of softmax(score)[t] * V[t, g]
 /// lse[s, h] = ln(sum over t of exp(score[t]))
 /// @endcode
-/// K and V are the stored elements, times kv.scales where the pool is fp8.
+/// K and V are the stored elements, times kv.scales where the pool is fp8; `rules` may change the
+/// scores and leave tokens out.
 /// Arithmetic is fp32: scores, and sums of weight * v, must be finite there. An empty sequence
 /// gives out = 0 and lse = -inf.
 struct PagedAttentionParams {
@@ -41,6 +43,7 @@ struct PagedAttentionParams {
     std::int64_t max_blocks_per_seq = 0;  ///< entries in each row of block_tables
 
     std::optional<float> sm_scale = {};  ///< factor on q.k; empty means 1/sqrt(head_dim), 0 means 0
+    ScoreRules rules = {};  ///< sliding window, soft cap, ALiBi, sinks; a read without them refuses
 
     /// The sizes that decide what the read costs.
     [[nodiscard]] AttentionShape shape() const {
@@ -62,8 +65,8 @@ void set_block_tables(PagedAttentionParams& params, const BlockTables& tables);
 /// Checks what can be checked without following seq_lens, block_tables or the scales of heads,
 /// which may be device memory: the part of validate() that a kernel's launch can do.
 /// @throws std::invalid_argument naming the value and its limit: sizes, strides, pointers that
-/// are null or between two elements, an sm_scale that is not finite, a scale of a pool that can't
-/// be
+/// are null or between two elements, an sm_scale that is not finite, a scale of a pool or a rule
+/// that can't be
 void validate_sizes(const PagedAttentionParams& params);
 
 /// Checks everything that a read relies on, before anything is written: validate_sizes(), the
@@ -71,7 +74,7 @@ void validate_sizes(const PagedAttentionParams& params);
 /// @throws std::invalid_argument naming the value and its limit: sizes, strides, pointers that
 /// are null or between two elements, a length that the table can't hold, a used table entry outside
 /// the pool, an sm_scale that is not finite, a scale of a pool or of a head that is not finite or
-/// not positive
+/// not positive, a rule that can't be
 void validate(const PagedAttentionParams& params);
 
 }  // namespace nanoserve

@@ -52,7 +52,7 @@ void paged_attention_reference(const PagedAttentionParams& params, ReadContext& 
     const float sm_scale = effective_sm_scale(params.sm_scale, params.kv.layout.head_dim);
     for (std::int64_t seq = 0; seq < params.num_seqs; ++seq) {
         const auto read = detail::sequence_read(params, seq);
-        state.for_each_share_of_heads(params.shape(), params.kv.scales, read.seq_len,
+        state.for_each_share_of_heads(params.shape(), params.kv.scales, params.rules, read.seq_len,
                                       [&](detail::HeadWork& work) {
                                           work.load_query(read.q, params.io_dtype);
                                           attend_in_place(params.kv, read, sm_scale, ops, work);

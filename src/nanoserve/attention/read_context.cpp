@@ -20,11 +20,11 @@ const RowOps& ReadState::row_ops(DType dtype) const {
 }
 
 void ReadState::for_each_share_of_heads(const AttentionShape& shape, const KVScales& scales,
-                                        std::int64_t num_tokens,
+                                        const ScoreRules& rules, std::int64_t num_tokens,
                                         const std::function<void(HeadWork&)>& task) {
     for (int i = 0; i < team_.num_threads(); ++i) {
         const Share heads = share_of(shape.num_kv_heads, i, team_.num_threads());
-        works_[static_cast<std::size_t>(i)].reserve(shape, scales, heads, num_tokens);
+        works_[static_cast<std::size_t>(i)].reserve(shape, scales, rules, heads, num_tokens);
     }
     team_.run([&](int index) { task(works_[static_cast<std::size_t>(index)]); });
 }

@@ -99,6 +99,7 @@ std::uint32_t read_floor(PagedAttentionParams params, FloorOrder order, ReadCont
     params.q = params.out = &unused;
     params.sm_scale.reset();
     validate(params);
+    require_no_rules(params.rules, "read_floor");
     const KVLayout& layout = params.kv.layout;
     const std::int64_t row_bytes = layout.head_dim * bytes_of(layout.dtype);
     require(row_bytes % 4 == 0, "a row has ", row_bytes,

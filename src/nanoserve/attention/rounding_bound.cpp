@@ -17,7 +17,7 @@ struct Magnitudes {
 
 void add_sequence(Magnitudes& largest, const PagedAttentionParams& p, std::int64_t seq) {
     const std::int64_t group_size = p.shape().group_size();
-    for (std::int64_t t = 0; t < p.seq_lens[seq]; ++t) {
+    for (std::int64_t t = p.rules.first_token(p.seq_lens[seq]); t < p.seq_lens[seq]; ++t) {
         for (std::int64_t head = 0; head < p.num_q_heads; ++head) {
             double products = 0.0;
             for (std::int64_t d = 0; d < p.kv.layout.head_dim; ++d) {
@@ -52,6 +52,16 @@ HalfStep half_step_of(DType dtype) {
 
 constexpr double kU = 0x1p-24;  // u in the header's formulas
 
+double largest_magnitude(const float* values, std::int32_t count) {
+    double largest = 0.0;
+    for (std::int32_t i = 0; values != nullptr && i < count; ++i) {
+        if (std::isfinite(values[i])) {
+            largest = std::max(largest, std::abs(double{values[i]}));
+        }
+    }
+    return largest;
+}
+
 struct Bounds {
     double out = 0.0;
     double lse = 0.0;
@@ -74,12 +84,16 @@ Bounds bounds(PagedAttentionParams p, Chains chains) {
     const std::int32_t head_dim = p.kv.layout.head_dim;
     const double sm_scale = std::abs(double{effective_sm_scale(p.sm_scale, head_dim)});
     const double scaling = p.kv.layout.dtype == DType::fp8_e4m3 ? 1.0 : 0.0;  // by 1 it is exact
-    const double score_error = (head_dim / 16.0 + 6.0 + scaling) * kU * sm_scale * largest.products;
-    const double relative = 2.0 * (score_error + 6.0 * kU) + (longest_chain + scaling) * kU;
+    const double largest_score = sm_scale * largest.products;
+    const RuleErrors rules = rule_errors(p.rules, p.num_q_heads, longest, largest_score);
+    const double score_error =
+        (head_dim / 16.0 + 6.0 + scaling) * kU * largest_score + kU * rules.score;
+    const double relative =
+        2.0 * (score_error + 6.0 * kU) + (longest_chain + scaling + rules.sum) * kU;
     const HalfStep half_step = half_step_of(p.io_dtype);
     return {
         .out = largest.v * (relative + half_step.relative * (1.0 + relative)) + half_step.absolute,
-        .lse = relative + 2.0 * kU * (sm_scale * largest.products + std::log(longest))};
+        .lse = relative + 2.0 * kU * (largest_score + rules.lse + std::log(longest))};
 }
 
 double two_pass_chains(double len) {
@@ -102,6 +116,16 @@ Bounds streaming_bounds(const PagedAttentionParams& p, std::int64_t num_splits) 
 }
 
 }  // namespace
+
+RuleErrors rule_errors(const ScoreRules& rules, std::int32_t num_q_heads, double longest,
+                       double largest_score) {
+    const double bias = longest * largest_magnitude(rules.alibi_slopes, num_q_heads);
+    RuleErrors errors = {.lse = bias + largest_magnitude(rules.sinks, num_q_heads)};
+    errors.score += rules.logits_soft_cap > 0.0f ? 8.0 * largest_score : 0.0;
+    errors.score += rules.alibi_slopes != nullptr ? 3.0 * bias + largest_score : 0.0;
+    errors.sum = rules.sinks != nullptr ? 12.0 : 0.0;
+    return errors;
+}
 
 double rounding_bound(PagedAttentionParams p) {
     return two_pass_bounds(p).out;

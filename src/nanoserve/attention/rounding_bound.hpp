@@ -24,7 +24,8 @@ namespace nanoserve {
 /// A 16-bit output adds half a step of itself, 2^-11 (fp16) or 2^-8 (bf16), and fp16 half its
 /// smallest step, 2^-25. A pool of fp8 has scales: K's is multiplied with sm_scale and V's with the
 /// output, so ds counts head_dim/16 + 7 and the last bracket one u more; its elements are taken as
-/// they are stored, times the scale. Holds while scores and sums are finite in fp32.
+/// they are stored, times the scale. Rules add rule_errors(). Holds while scores and sums are
+/// finite in fp32.
 ///
 /// @return the bound, 0 for a batch without tokens
 /// @throws std::invalid_argument as validate(const PagedAttentionParams&) does; params.out may be
@@ -36,6 +37,21 @@ namespace nanoserve {
 /// a piece's lse and the whole's adds u |lse| each, where |lse| <= S + ln(len).
 /// @throws std::invalid_argument as rounding_bound()
 [[nodiscard]] double lse_rounding_bound(PagedAttentionParams params);
+
+/// What the rules of scores add to the errors of a read with fp32 arithmetic, in units of u. A soft
+/// cap is a quotient, a tanh good to 2 units in the last place and a product, none of them larger
+/// than the score, which it also keeps from growing: 8 S. ALiBi's bias b is a distance, a product
+/// and a sum: 3 |b| + S. A sink is one more weight of a sum, and may shrink what was there: 12.
+struct RuleErrors {
+    double score = 0.0;  ///< of a score
+    double sum = 0.0;    ///< of a sum of weights, relative to it
+    double lse = 0.0;    ///< by how much an lse may lie further from 0
+};
+
+/// @param longest tokens of the longest sequence
+/// @param largest_score S above: bounds the scores before the rules
+[[nodiscard]] RuleErrors rule_errors(const ScoreRules& rules, std::int32_t num_q_heads,
+                                     double longest, double largest_score);
 
 /// The same as rounding_bound() for streaming_read. A sequence is taken in chunks: n of them, at
 /// most 16 tokens each, none across two blocks. The terms that differ: values and weights are

@@ -96,7 +96,7 @@ void sdpa(const SdpaParams& params, ReadContext& context) {
     const detail::RowOps& ops = state.row_ops(params.kv_dtype);
     for (std::int64_t query = 0; query < params.num_queries; ++query) {
         state.for_each_share_of_heads(
-            params.shape, params.scales, params.num_tokens,
+            params.shape, params.scales, ScoreRules{}, params.num_tokens,
             [&](detail::HeadWork& work) { attend(params, query, ops, work); });
     }
 }

@@ -96,6 +96,7 @@ void read_sequence(const PagedAttentionParams& p, const detail::SequenceRead& re
 void streaming_read(const PagedAttentionParams& params, std::int64_t num_splits,
                     ReadContext& context) {
     validate(params);
+    require_no_rules(params.rules, "streaming_read");
     require(num_splits >= 1 && num_splits <= 65536, "num_splits is ", num_splits,
             "; it must be from 1 to 65536");
     for (std::int64_t seq = 0; seq < params.num_seqs; ++seq) {

@@ -26,11 +26,12 @@ void check_call([[maybe_unused]] Share kv_heads, [[maybe_unused]] std::int64_t k
 
 }  // namespace
 
-void HeadWork::reserve(const AttentionShape& shape, const KVScales& scales, Share kv_heads,
-                       std::int64_t num_tokens) {
+void HeadWork::reserve(const AttentionShape& shape, const KVScales& scales, const ScoreRules& rules,
+                       Share kv_heads, std::int64_t num_tokens) {
     constexpr std::int64_t kLine = AlignedBuffer::kAlignment / sizeof(float);
     shape_ = shape;
     scales_ = scales;
+    rules_ = rules;
     kv_heads_ = kv_heads;
     num_tokens_ = num_tokens;
     // One cache line more than needed: rows a power of two apart would fall into the same cache
@@ -67,7 +68,8 @@ void HeadWork::accumulate(const RowOps& ops, std::int64_t kv_head, std::int64_t 
                           const Rows& v) {
     check_call(kv_heads_, kv_head, v);
     std::int64_t& stretch = stretch_[static_cast<std::size_t>(kv_head - kv_heads_.begin)];
-    for (std::int64_t done = 0; done < v.num_rows;) {
+    const std::int64_t first_visible = rules_.first_token(num_tokens_);
+    for (std::int64_t done = std::max<std::int64_t>(0, first_visible - first); done < v.num_rows;) {
         const std::int64_t token = first + done;
         if (stretch != token / kStretchTokens) {
             end_stretch(kv_head);
@@ -96,10 +98,45 @@ void HeadWork::hide(std::int64_t begin, std::int64_t end) {
     }
 }
 
+// One more score in the softmax of a row of weights, which has no value.
+void HeadWork::add_sink(std::int64_t row) {
+    const float sink = rules_.sinks[kv_heads_.begin * group_size() + row];
+    auto& [max, sum] = softmax_[static_cast<std::size_t>(row)];
+    if (sink > max) {
+        const float shrink = std::exp(max - sink);
+        float* weights = scores_ + row * score_stride_;
+        std::transform(weights, weights + num_tokens_, weights,
+                       [shrink](float weight) { return weight * shrink; });
+        sum *= shrink;
+        max = sink;
+    }
+    if (sink > -std::numeric_limits<float>::infinity()) {
+        sum += std::exp(sink - max);
+    }
+}
+
+void HeadWork::apply_rules() {
+    hide(0, rules_.first_token(num_tokens_));
+    for (std::int64_t row = 0; rules_.change_scores() && row < num_rows(); ++row) {
+        const std::int64_t q_head = kv_heads_.begin * group_size() + row;
+        const float cap = rules_.logits_soft_cap;
+        const float slope = rules_.alibi_slopes == nullptr ? 0.0f : rules_.alibi_slopes[q_head];
+        float* scores = scores_ + row * score_stride_;
+        for (std::int64_t t = rules_.first_token(num_tokens_); t < num_tokens_; ++t) {
+            const float capped = cap > 0.0f ? cap * std::tanh(scores[t] / cap) : scores[t];
+            scores[t] = capped + slope * static_cast<float>(t - (num_tokens_ - 1));
+        }
+    }
+}
+
 void HeadWork::exponentiate(const RowOps& ops) {
+    apply_rules();
     for (std::int64_t row = 0; row < num_rows(); ++row) {
         softmax_[static_cast<std::size_t>(row)] =
             ops.exponentiate(scores_ + row * score_stride_, num_tokens_);
+        if (rules_.sinks != nullptr) {
+            add_sink(row);
+        }
     }
 }
 

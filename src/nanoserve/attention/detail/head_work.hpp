@@ -5,6 +5,7 @@
 #include <nanoserve/attention/detail/float_buffer.hpp>
 #include <nanoserve/attention/detail/row_ops.hpp>
 #include <nanoserve/attention/detail/thread_team.hpp>
+#include <nanoserve/attention/score_rules.hpp>
 #include <nanoserve/cache/kv_scales.hpp>
 #include <nanoserve/model/attention_shape.hpp>
 
@@ -18,9 +19,10 @@ class HeadWork {
   public:
     /// Makes room for kv heads [kv_heads.begin, kv_heads.end) of `shape` and `num_tokens` scores
     /// for each query head. `scales` are those of the rows that follow: a factor on every score,
-    /// and one on every output, so that no element is multiplied by itself.
-    void reserve(const AttentionShape& shape, const KVScales& scales, Share kv_heads,
-                 std::int64_t num_tokens);
+    /// and one on every output, so that no element is multiplied by itself. `rules` apply to the
+    /// scores, the newest of which is that of token num_tokens - 1.
+    void reserve(const AttentionShape& shape, const KVScales& scales, const ScoreRules& rules,
+                 Share kv_heads, std::int64_t num_tokens);
 
     /// Converts the query, [num_q_heads, head_dim] of `dtype`, and clears the sums.
     void load_query(const void* q, DType dtype);
@@ -31,16 +33,17 @@ class HeadWork {
     void score(const RowOps& ops, std::int64_t kv_head, std::int64_t first, const Rows& k,
                float sm_scale);
 
-    /// Adds weight * v for the V rows of tokens first, first + 1, ... to the group's sums. Tokens
-    /// come in ascending order. They are summed in stretches of kStretchTokens that begin at fixed
-    /// tokens, and the stretches are summed: one long chain of fp32 additions would lose three
-    /// digits over a long history.
+    /// Adds weight * v for the V rows of tokens first, first + 1, ... to the group's sums, those
+    /// before a sliding window left out. Tokens come in ascending order. They are summed in
+    /// stretches of kStretchTokens that begin at fixed tokens, and the stretches are summed: one
+    /// long chain of fp32 additions would lose three digits over a long history.
     void accumulate(const RowOps& ops, std::int64_t kv_head, std::int64_t first, const Rows& v);
 
     /// Sets the scores of tokens [begin, end) to -inf, for all heads.
     void hide(std::int64_t begin, std::int64_t end);
 
-    /// Turns all scores into softmax weights that are not yet divided by their sum.
+    /// Applies the rules to all scores and turns them into softmax weights that are not yet divided
+    /// by their sum.
     void exponentiate(const RowOps& ops);
 
     /// Divides by the sums of the weights, multiplies by the scale of V and writes out,
@@ -57,6 +60,8 @@ class HeadWork {
                 score_stride_};
     }
     void end_stretch(std::int64_t kv_head);
+    void apply_rules();
+    void add_sink(std::int64_t row);
 
     [[nodiscard]] std::int64_t num_rows() const {
         return (kv_heads_.end - kv_heads_.begin) * group_size();
@@ -67,6 +72,7 @@ class HeadWork {
 
     AttentionShape shape_;
     KVScales scales_;
+    ScoreRules rules_;
     Share kv_heads_;
     std::int64_t num_tokens_ = 0;
     std::int64_t score_stride_ = 0;

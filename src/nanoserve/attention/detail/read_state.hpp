@@ -22,9 +22,9 @@ class ReadState {
     [[nodiscard]] ThreadTeam& team() { return team_; }
 
     /// Splits the KV heads over the threads and calls task(work) on each; `work` has room for
-    /// num_tokens scores.
+    /// num_tokens scores, to which `rules` apply.
     void for_each_share_of_heads(const AttentionShape& shape, const KVScales& scales,
-                                 std::int64_t num_tokens,
+                                 const ScoreRules& rules, std::int64_t num_tokens,
                                  const std::function<void(HeadWork&)>& task);
 
     /// The running softmaxes of thread `index`, for streaming_read.
