@@ -52,14 +52,21 @@ void tell_claims() {
         return;
     }
     fmt::print("\nThe record of fp8, timed as the peers of data/peers/h200-peers.csv were:\n");
+    const auto bf16 = data / "day-26-as-peers-h200.csv";  // on the same card
     for (const report::DirectClaims& claims :
          report::direct_claims(report::read_csv(record), "paged_attention",
-                               report::read_peers(data / "peers" / "h200-peers.csv"))) {
+                               report::read_peers(data / "peers" / "h200-peers.csv"),
+                               std::filesystem::exists(bf16) ? report::read_csv(bf16)
+                                                             : std::vector<report::ReadRow>{})) {
         fmt::print(
             "head_dim {}, {} cells: {} times as fast as the better of FlashInfer's two, by the "
             "geometric mean; least {}\n",
             claims.head_dim, claims.num_cells, report::ratio_text(claims.mean_speedup),
             report::ratio_text(claims.least_speedup));
+        if (claims.mean_ruled_speedup) {
+            fmt::print("  over the load-only read of bf16 in both runs: {}\n",
+                       report::ratio_text(*claims.mean_ruled_speedup));
+        }
     }
 }
 

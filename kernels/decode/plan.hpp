@@ -52,6 +52,9 @@ struct DecodeDevice {
 ///     lost;
 ///   - rows of 64 bytes from 4096 tokens on, where four heads together still leave a thread block
 ///     for every SM, by clusters of eight thread blocks of four warps, each with a head of its own;
+///     from 16384 tokens on, where only two do and leave two for every SM, by clusters of eight of
+///     eight warps: two such rows share a line of the cache, and thread blocks of one head each
+///     find it there only while they stay in step;
 ///   - where even one KV head each leaves SMs idle, the history is split: from 256 tokens until 32
 ///     thread blocks work, from 1024 until 64 do, and rows of 256 bytes from 4096 and fp8 from 1024
 ///     until all SMs do;

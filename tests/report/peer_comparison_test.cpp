@@ -12,6 +12,7 @@
 #include <report/sample_peers.hpp>
 #include <report/sample_rows.hpp>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -162,6 +163,27 @@ TEST_CASE("peers without a ceiling are compared by their times", "[report][pure]
     CHECK(claims[0].least_speedup == 1.0);
     CHECK(claims[1].num_cells == 1);
     CHECK(direct_claims({}, "mine", peers).empty());
+}
+
+TEST_CASE("where fp8 has no ceiling, the one of bf16 on the same cells tells the two runs apart",
+          "[report][pure]") {
+    std::vector<PeerRow> peers = {
+        peer_row("flashinfer", 64, 8, 16, 4.0), peer_row("load_only_nhd", 64, 8, 16, 2.0),
+        peer_row("flashinfer", 64, 8, 64, 8.0), peer_row("load_only_nhd", 64, 8, 64, 4.0)};
+    peers[0].kv_dtype = peers[2].kv_dtype = "fp8_e4m3";
+    std::vector<ReadRow> rows = {our_row("mine", 64, 8, 16, 2.0, 1.0),
+                                 our_row("mine", 64, 8, 64, 2.0, 1.0)};
+    rows[0].dtype = rows[1].dtype = "fp8_e4m3";
+    // Our card is slower by half in the one cell and as fast in the other.
+    std::vector<ReadRow> bf16 = {our_row("load_only_by_head", 64, 8, 16, 3.0, 1.0),
+                                 our_row("load_only_by_head", 64, 8, 64, 4.0, 1.0)};
+    auto claims = direct_claims(rows, "mine", peers, bf16);
+    REQUIRE(claims.size() == 1);
+    CHECK_THAT(claims[0].mean_speedup, WithinRel(std::sqrt(2.0 * 4.0), 1e-12));
+    CHECK_THAT(claims[0].mean_ruled_speedup.value(), WithinRel(std::sqrt(3.0 * 4.0), 1e-12));
+    bf16.pop_back();  // a cell without a ruler: no claim through it
+    CHECK(!direct_claims(rows, "mine", peers, bf16)[0].mean_ruled_speedup);
+    CHECK(!direct_claims(rows, "mine", peers)[0].mean_ruled_speedup);
 }
 
 TEST_CASE("claims are geometric means for each head_dim, and the lost cells by name",

@@ -68,12 +68,42 @@ std::optional<double> ruler_us(std::span<const ReadRow> rows, const ReadRow& row
     return found == rows.end() ? std::nullopt : found->best_us;
 }
 
-double geometric_mean(std::span<const PeerCell> cells, double (*value)(const PeerCell&)) {
-    double sum = 0;
-    for (const PeerCell& cell : cells) {
-        sum += std::log(value(cell));
+double best_peer_us(std::span<const PeerRow> peers) {
+    double best_us = HUGE_VAL;
+    for (const PeerRow& peer : peers) {
+        if (!is_ceiling(peer) && is_time(peer.best_us)) {
+            best_us = std::min(best_us, peer.best_us);
+        }
     }
-    return std::exp(sum / static_cast<double>(cells.size()));
+    return best_us;
+}
+
+// How many times as long the load-only read of bf16 takes in our run as in the peers', on the cell
+// of a row.
+std::optional<double> slower_card(ReadRow row, std::span<const PeerRow> peers,
+                                  std::span<const ReadRow> bf16_rows) {
+    row.dtype = "bf16";
+    const std::vector<PeerRow> theirs = peers_of(peers, row);
+    const auto ceiling = std::ranges::find(theirs, "load_only_nhd", &PeerRow::peer);
+    const std::optional<double> ours = ruler_us(bf16_rows, row);
+    if (ceiling == theirs.end() || !is_time(ceiling->best_us) || !ours) {
+        return {};
+    }
+    return *ours / ceiling->best_us;
+}
+
+double geometric_mean(std::span<const double> values) {
+    double sum = 0;
+    for (const double value : values) {
+        sum += std::log(value);
+    }
+    return std::exp(sum / static_cast<double>(values.size()));
+}
+
+double geometric_mean(std::span<const PeerCell> cells, double (*value)(const PeerCell&)) {
+    std::vector<double> values;
+    std::ranges::transform(cells, std::back_inserter(values), value);
+    return geometric_mean(values);
 }
 
 PeerClaims claims_of_one(std::span<const PeerCell> cells) {
@@ -166,29 +196,32 @@ std::string format_claims(std::span<const PeerClaims> claims) {
 }
 
 std::vector<DirectClaims> direct_claims(std::span<const ReadRow> rows, std::string_view read,
-                                        std::span<const PeerRow> peers) {
-    std::map<std::int64_t, std::vector<double>> speedups;
+                                        std::span<const PeerRow> peers,
+                                        std::span<const ReadRow> bf16_rows) {
+    struct Speedups {
+        std::vector<double> direct, ruled;
+    };
+    std::map<std::int64_t, Speedups> speedups;  // by head_dim
     for (const ReadRow& row : rows) {
-        double best_us = HUGE_VAL;
-        for (const PeerRow& peer : peers_of(peers, row)) {
-            if (!is_ceiling(peer) && is_time(peer.best_us)) {
-                best_us = std::min(best_us, peer.best_us);
-            }
+        const double best_us = best_peer_us(peers_of(peers, row));
+        if (row.read != read || !is_time(row.best_us.value_or(0)) || !is_time(best_us)) {
+            continue;
         }
-        if (row.read == read && is_time(row.best_us.value_or(0)) && is_time(best_us)) {
-            speedups[row.head_dim].push_back(best_us / *row.best_us);
+        Speedups& its = speedups[row.head_dim];
+        its.direct.push_back(best_us / *row.best_us);
+        if (const auto slower = slower_card(row, peers, bf16_rows)) {
+            its.ruled.push_back(its.direct.back() * *slower);
         }
     }
     std::vector<DirectClaims> claims;
-    for (const auto& [head_dim, its_speedups] : speedups) {
-        double logs = 0;
-        for (const double speedup : its_speedups) {
-            logs += std::log(speedup);
-        }
+    for (const auto& [head_dim, its] : speedups) {
         claims.push_back({.head_dim = head_dim,
-                          .num_cells = its_speedups.size(),
-                          .mean_speedup = std::exp(logs / static_cast<double>(its_speedups.size())),
-                          .least_speedup = std::ranges::min(its_speedups)});
+                          .num_cells = its.direct.size(),
+                          .mean_speedup = geometric_mean(its.direct),
+                          .least_speedup = std::ranges::min(its.direct)});
+        if (its.ruled.size() == its.direct.size()) {
+            claims.back().mean_ruled_speedup = geometric_mean(its.ruled);
+        }
     }
     return claims;
 }

@@ -82,12 +82,17 @@ struct DirectClaims {
     std::size_t num_cells = 0;  ///< at least 1
     double mean_speedup = 0;    ///< geometric mean of the best peer's time over ours
     double least_speedup = 0;   ///< in the cell that is closest or lost
+    /// The mean where each time counts in units of the load-only read of bf16 on its cell and in
+    /// its run; empty unless every cell has both
+    std::optional<double> mean_ruled_speedup = {};
 };
 
 /// The direct claims of each head_dim, ascending, on the cells that `rows` of the read `read` and
-/// `peers` of the same dtype share.
+/// `peers` of the same dtype share. bf16_rows: of a record on the same card, for the ceilings of
+/// bf16; may be empty.
 [[nodiscard]] std::vector<DirectClaims> direct_claims(std::span<const ReadRow> rows,
                                                       std::string_view read,
-                                                      std::span<const PeerRow> peers);
+                                                      std::span<const PeerRow> peers,
+                                                      std::span<const ReadRow> bf16_rows = {});
 
 }  // namespace nanoserve::report
