@@ -33,15 +33,29 @@ RoundingBounds two_pass_bounds(const PagedAttentionParams& p) {
     return {.out = rounding_bound(p), .lse = lse_rounding_bound(p)};
 }
 
-ReadPath two_pass_path(std::string name, const Context& context,
-                       void (*read)(const PagedAttentionParams&, ReadContext&)) {
+// For a read that has no rules.
+auto refuses_rules(const char* read) {
+    return [read](const PagedAttentionParams& p) -> std::optional<std::string> {
+        try {
+            require_no_rules(p.rules, read);
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return {};
+    };
+}
+
+ReadPath two_pass_path(
+    std::string name, const Context& context,
+    void (*read)(const PagedAttentionParams&, ReadContext&),
+    std::function<std::optional<std::string>(const PagedAttentionParams&)> reason) {
     return {.name = std::move(name),
             .read =
                 [context, read](const PagedAttentionParams& p) {
                     read(p, *context);
                     return 0u;
                 },
-            .reason_to_refuse = takes_everything,
+            .reason_to_refuse = std::move(reason),
             .bounds = two_pass_bounds,
             .same_bits = "two passes"};
 }
@@ -54,7 +68,7 @@ ReadPath streaming_path(const std::string& how, const Context& context, std::int
                     streaming_read(p, num_splits, *context);
                     return 0u;
                 },
-            .reason_to_refuse = takes_everything,
+            .reason_to_refuse = refuses_rules("streaming_read"),
             .bounds =
                 [num_splits](const PagedAttentionParams& p) {
                     return RoundingBounds{.out = streaming_rounding_bound(p, num_splits),
@@ -110,9 +124,10 @@ std::vector<ReadPath> read_paths() {
                     ReadOptions{.num_threads = num_threads, .instruction_set = set});
                 const std::string how =
                     join_text(" (", to_string(set), ", ", num_threads, " threads)");
-                all.push_back(two_pass_path("gather_read" + how, context, gather_read));
+                all.push_back(two_pass_path("gather_read" + how, context, gather_read,
+                                            refuses_rules("gather_read")));
                 all.push_back(two_pass_path("paged_attention_reference" + how, context,
-                                            paged_attention_reference));
+                                            paged_attention_reference, takes_everything));
                 for (const std::int64_t num_splits : {1, 2, 7}) {
                     all.push_back(streaming_path(how, context, num_splits));
                 }

@@ -63,25 +63,33 @@ CaseSpec draw_spec(Draw& draw, std::uint32_t seed) {
     spec.v_scale = draw.of<float>({0x1p-8f, 1.0f, 1.0f, 1000.0f});
     spec.row_padding = draw.one_in(3) ? draw.between(1, 9) : 0;
     spec.q_padding = draw.one_in(3) ? draw.between(1, 70) : 0;
+    if (draw.one_in(3)) {
+        spec.sliding_window = draw.of<std::int64_t>({0, 1, spec.block_size, draw.between(1, 60)});
+        spec.logits_soft_cap = draw.of<float>({0.0f, 0.0f, 0.5f, 30.0f});
+        spec.alibi = draw.one_in(3);
+        spec.sinks = draw.one_in(2);
+    }
     return spec;
 }
 
-// The used entries of all tables and how many written tokens each block has.
+// The used entries of all tables and how many written tokens each block has, from its first on.
 struct UsedEntries {
     std::vector<std::size_t> places;                    // in block_tables
     std::map<BlockId, std::int64_t> tokens_of_block;    // of the sequence that owns it
     std::map<std::size_t, std::int64_t> tokens_needed;  // of the block at a place
 };
 
-UsedEntries used_entries(const BlockTables& tables, std::int32_t block_size) {
+UsedEntries used_entries(const BlockTables& tables, std::int32_t block_size,
+                         const ScoreRules& rules) {
     UsedEntries used;
     for (std::int64_t seq = 0; seq < tables.num_seqs(); ++seq) {
         const std::int64_t len = tables.seq_lens[static_cast<std::size_t>(seq)];
-        for (std::int64_t i = 0; i * block_size < len; ++i) {
+        const std::int64_t first = rules.first_token(len);
+        for (std::int64_t i = first / block_size; i * block_size < len; ++i) {
             const auto place = static_cast<std::size_t>(seq * tables.max_blocks_per_seq + i);
             const std::int64_t tokens = std::min<std::int64_t>(block_size, len - i * block_size);
             used.places.push_back(place);
-            used.tokens_of_block[tables.block_tables[place]] = tokens;
+            used.tokens_of_block[tables.block_tables[place]] = first > i * block_size ? 0 : tokens;
             used.tokens_needed[place] = tokens;
         }
     }
@@ -90,8 +98,9 @@ UsedEntries used_entries(const BlockTables& tables, std::int32_t block_size) {
 
 // Some entries name the block of another entry, of the same sequence or of another, that holds at
 // least as many tokens.
-void share_blocks(Draw& draw, BlockTables& tables, std::int32_t block_size) {
-    const UsedEntries used = used_entries(tables, block_size);
+void share_blocks(Draw& draw, BlockTables& tables, std::int32_t block_size,
+                  const ScoreRules& rules) {
+    const UsedEntries used = used_entries(tables, block_size, rules);
     const BlockTables before = tables;
     for (const std::size_t place : used.places) {
         const BlockId other = before.block_tables[draw.of(used.places)];
@@ -112,7 +121,8 @@ struct Result {
     }
 };
 
-// One element for each query head and place: the range of the values that it averages.
+// One element for each query head and place: the range of the values that it averages, and 0 where
+// a sink may take all weight.
 struct Range {
     double low = std::numeric_limits<double>::infinity();
     double high = -std::numeric_limits<double>::infinity();
@@ -124,13 +134,14 @@ std::vector<Range> ranges_of_values(const PagedAttentionParams& p) {
         for (std::int64_t head = 0; head < p.num_q_heads; ++head) {
             for (std::int64_t d = 0; d < p.kv.layout.head_dim; ++d) {
                 Range& range = ranges.emplace_back();
-                for (std::int64_t t = 0; t < p.seq_lens[seq]; ++t) {
+                for (std::int64_t t = p.rules.first_token(p.seq_lens[seq]); t < p.seq_lens[seq];
+                     ++t) {
                     const double v = detail::v_element(p, seq, t, head / p.shape().group_size(), d);
                     range.low = std::min(range.low, v);
                     range.high = std::max(range.high, v);
                 }
-                if (p.seq_lens[seq] == 0) {
-                    range = {0.0, 0.0};
+                if (p.seq_lens[seq] == 0 || p.rules.sinks != nullptr) {
+                    range = {std::min(range.low, 0.0), std::max(range.high, 0.0)};
                 }
             }
         }
@@ -253,7 +264,7 @@ std::string ReadCase::describe() const {
 ReadCase random_read_case(std::uint32_t seed) {
     Draw draw(seed);
     ReadCase test = {.data = PagedCase(draw_spec(draw, seed)), .sm_scale = {}};
-    share_blocks(draw, test.data.tables(), test.data.spec().block_size);
+    share_blocks(draw, test.data.tables(), test.data.spec().block_size, test.data.params().rules);
     test.sm_scale = draw.of<std::optional<float>>({{}, {}, 0.0f, 1.0f, -0.5f});
     return test;
 }
