@@ -66,18 +66,10 @@ bool are_uneven_pairs(const DecodeLoad& load, std::int64_t num_tiles, int heads_
            num_tiles < kLong;
 }
 
-// Long histories of the shortest rows, two of which share a line of the cache: heads together,
-// split as far as a cluster goes.
-void plan_short_rows(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms,
-                     DecodePlan& plan) {
-    const std::int64_t two_on_each_sm = 2 * most_of_the_sms / kMaxSplits;
-    if (num_tiles >= kFours && heads_together(load, 4, most_of_the_sms) == 4) {
-        plan.heads_per_block = plan.num_warps = 4;
-        plan.num_splits = kMaxSplits;
-    } else if (num_tiles >= kLong && heads_together(load, 2, two_on_each_sm) == 2) {
-        plan.heads_per_block = 2;
-        plan.num_splits = kMaxSplits;
-    }
+// Many long histories of the shortest rows, two of which share a line of the cache.
+bool are_fours(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms) {
+    return load.is_fp8 && load.bytes_per_row <= kShortRow && num_tiles >= kFours &&
+           heads_together(load, 4, most_of_the_sms) == 4;
 }
 
 int splits(std::int64_t wanted, std::int64_t thread_blocks) {
@@ -123,11 +115,10 @@ DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
         plan.evict_first = plan.balance = true;
         return plan;
     }
-    if (device.has_clusters && load.is_fp8 && load.bytes_per_row <= kShortRow) {
-        plan_short_rows(load, num_tiles, most_of_the_sms, plan);
-        if (plan.num_splits > 1) {
-            return plan;
-        }
+    if (device.has_clusters && are_fours(load, num_tiles, most_of_the_sms)) {
+        plan.heads_per_block = plan.num_warps = 4;
+        plan.num_splits = kMaxSplits;
+        return plan;
     }
     if (device.has_clusters && are_uneven_pairs(load, num_tiles, plan.heads_per_block)) {
         plan.num_warps = plan.num_splits = 4;

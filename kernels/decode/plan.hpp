@@ -52,9 +52,6 @@ struct DecodeDevice {
 ///     lost;
 ///   - rows of 64 bytes from 4096 tokens on, where four heads together still leave a thread block
 ///     for every SM, by clusters of eight thread blocks of four warps, each with a head of its own;
-///     from 16384 tokens on, where only two do and leave two for every SM, by clusters of eight of
-///     eight warps: two such rows share a line of the cache, and thread blocks of one head each
-///     find it there only while they stay in step;
 ///   - where even one KV head each leaves SMs idle, the history is split: from 256 tokens until 32
 ///     thread blocks work, from 1024 until 64 do, and rows of 256 bytes from 4096 and fp8 from 1024
 ///     until all SMs do;
@@ -64,7 +61,7 @@ struct DecodeDevice {
 [[nodiscard]] DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device);
 
 /// Why paged_decode doesn't take these parameters, naming the value and its limit; nothing if it
-/// does. Looks at sizes, strides and alignment only.
+/// does. Looks at sizes, strides, alignment and which rules there are.
 [[nodiscard]] std::optional<std::string> reason_not_to_decode(const PagedAttentionParams& params);
 
 }  // namespace nanoserve

@@ -89,8 +89,8 @@ TEST_CASE("fp8 keeps all SMs at work, with fewer heads together", "[decode]") {
     const bool are_fours = bytes_per_row == 64;
     CHECK(fp8(64, 4096) == DecodePlan{4, are_fours ? 4 : 2, are_fours ? 8 : 4, true});
     CHECK(fp8(256, 65536) == DecodePlan{are_fours ? 4 : 8, 4, are_fours ? 8 : 1, true});
-    CHECK(fp8(8, 65536) == DecodePlan{8, are_fours ? 2 : 1, are_fours ? 8 : 2, true});
-    CHECK(fp8(7, 65536) == DecodePlan{8, 1, 4, true});  // too few for pairs
+    CHECK(fp8(8, 65536) == DecodePlan{8, 1, 2, true});
+    CHECK(fp8(7, 65536) == DecodePlan{8, 1, 4, true});
 }
 
 TEST_CASE("a launch is balanced for several long histories, if there is a workspace", "[decode]") {
