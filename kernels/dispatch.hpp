@@ -15,8 +15,9 @@ enum class AttentionKernel : std::uint8_t {
     decode,  ///< paged_decode: tensor cores and one launch, for what reason_not_to_decode() takes
 };
 
-/// The kernel for these parameters. Looks at types, sizes, strides and alignment, never at what a
-/// pointer points to.
+/// The kernel for these parameters. Looks at types, sizes, strides, alignment and which rules there
+/// are, never at what a pointer points to. A soft cap or ALiBi is for the general kernel; a window
+/// or sinks leave paged_decode what it takes without them.
 /// @throws std::invalid_argument as validate_sizes() does
 [[nodiscard]] AttentionKernel choose_kernel(const PagedAttentionParams& params);
 

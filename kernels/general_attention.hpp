@@ -14,7 +14,7 @@ namespace nanoserve {
 /// Day 21: paged_attention_reference on the GPU. The same parameters with the same meaning; every
 /// pointer in them is a device pointer, which must stay valid until the work on `stream` is done.
 /// Reads K and V once for each query head, in one pass (online softmax), with any strides and any
-/// block_size, for every pair of io_dtype and pool dtype.
+/// block_size, for every pair of io_dtype and pool dtype, under any rules.
 ///
 /// Stream-ordered: returns after the launch, allocates nothing, never synchronises, and may be
 /// captured in a CUDA graph. The same inputs give the same bits. num_seqs 0 launches nothing.

@@ -26,7 +26,8 @@ namespace nanoserve {
 /// [0, num_blocks) counts as absent, so its tokens are left out; a seq_len that is negative or more
 /// than max_blocks_per_seq * block_size is clamped. Each sets its bit in `status`.
 ///
-/// @param params head_dim a multiple of 8, at most 256; num_seqs * num_q_heads below 2^31
+/// @param params head_dim a multiple of 8, at most 256; num_seqs * num_q_heads below 2^31; any
+/// rules
 /// @param stream where to launch
 /// @param status one word of device memory that takes bits of ReadStatus and keeps those it has;
 /// set it to 0 before the first call. May be nullptr

@@ -21,7 +21,8 @@ namespace nanoserve {
 ///
 /// @param params bf16 or fp16 for q and out, and the same or fp8_e4m3 for the pool; head_dim 64,
 /// 96, 128, 192 or 256, of fp8 64, 128 or 256; up to 16 query heads for each KV head; block_size a
-/// power of two; pools and strides in multiples of 16 bytes. reason_not_to_decode() tells.
+/// power of two; pools and strides in multiples of 16 bytes; of the rules a sliding window and
+/// sinks. reason_not_to_decode() tells.
 /// @param stream where to launch
 /// @param status one word of device memory as for paged_attention; may be nullptr
 /// @param workspace of paged_decode_workspace_bytes(), for batches whose lengths differ much: with
@@ -42,7 +43,7 @@ void paged_decode(const PagedAttentionParams& params, cudaStream_t stream,
 /// paged_decode cut up as `plan` says instead of as plan_decode() would: for measurements and
 /// tests.
 /// @throws std::invalid_argument also for a plan that is out of its limits, and for a balanced one
-/// whose workspace is too small
+/// whose workspace is too small or that has a sliding window
 void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
                   std::uint32_t* status = nullptr, Workspace workspace = {},
                   LaunchOrder order = LaunchOrder::after_previous);
