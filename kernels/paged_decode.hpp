@@ -21,12 +21,13 @@ namespace nanoserve {
 ///
 /// @param params bf16 or fp16 for q and out, and the same or fp8_e4m3 for the pool; head_dim 64,
 /// 96, 128, 192 or 256, of fp8 64, 128 or 256; up to 16 query heads for each KV head; block_size a
-/// power of two; pools and strides in multiples of 16 bytes; of the rules a sliding window and
-/// sinks. reason_not_to_decode() tells.
+/// power of two; pools and strides in multiples of 16 bytes, q and its stride of 4, over fp8 of 8;
+/// of the rules a sliding window and sinks. reason_not_to_decode() tells.
 /// @param stream where to launch
 /// @param status one word of device memory as for paged_attention; may be nullptr
 /// @param workspace of paged_decode_workspace_bytes(), for batches whose lengths differ much: with
-/// it all SMs share the long histories, whatever the lengths turn out to be. May be empty
+/// it all SMs share the long histories, whatever the lengths turn out to be; not used where a
+/// window leaves all histories short. May be empty
 /// @param order whether the launch may overlap the end of the kernel before it on the stream
 /// @throws std::invalid_argument as validate_sizes() does, and with what reason_not_to_decode()
 /// says

@@ -16,7 +16,7 @@ namespace nanoserve {
 /// @tparam kNumStages of each warp's ring
 template <class Element, int kHeadDimension, int kLargestGroup, int kNumStages>
 struct SplitWalkConfig : DecodeConfig<Element, kHeadDimension, (kLargestGroup + 7) / 8,
-                                      /*kReadOnce=*/false, /*kBlocksInTile=*/false> {
+                                      /*kReadOnce=*/false, /*kGeneralCase=*/false> {
     using Base = DecodeConfig<Element, kHeadDimension, (kLargestGroup + 7) / 8, false, false>;
     static constexpr int kGroupSlots = kLargestGroup;
     static constexpr int kStages = kNumStages;

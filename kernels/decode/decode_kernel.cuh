@@ -18,7 +18,8 @@
 //          their scores are masked. Blocks outside the pool are left out, lengths clamped. Blocks
 //          of fewer than 16 tokens, and sliding windows: each row of a tile finds its own. A sink
 //          joins a softmax at its end (sink.cuh).
-// Tests    paged_decode_test.cpp, balanced_decode_test.cpp, overlapping_launch_test.cpp.
+// Tests    paged_decode_test.cpp, balanced_decode_test.cpp, overlapping_launch_test.cpp,
+//          score_rules_gpu_test.cpp.
 #pragma once
 
 #include <kernels/cuda_error.hpp>
@@ -60,7 +61,7 @@ template <class Config>
 __device__ int first_visible(const DecodeArgs& args, int given_length) {
     if constexpr (Config::kGeneral) {
         if (args.window > 0) {
-            return max(0, min(given_length, args.max_seq_len) - args.window);
+            return max(0, min(max(given_length, 0), args.max_seq_len) - args.window);
         }
     }
     return 0;

@@ -26,7 +26,7 @@ struct DecodePlan {
 struct DecodeLoad {
     std::int64_t num_seqs = 0;       ///< sequences in the batch
     std::int32_t num_kv_heads = 0;   ///< heads of K and V
-    std::int64_t max_tokens = 0;     ///< of one sequence: what its table row has room for
+    std::int64_t max_tokens = 0;     ///< of a sequence that may be visible
     std::int64_t bytes_per_row = 0;  ///< of one K row of one KV head
     bool is_fp8 = false;             ///< elements of the pool
     bool has_workspace = false;      ///< for a balanced launch

@@ -51,8 +51,12 @@ RoundingBounds largest_bounds(
     validate(params);
     RoundingBounds largest;
     for (std::int64_t seq = 0; seq < params.num_seqs; ++seq) {
-        for (std::int64_t head = 0; params.seq_lens[seq] > 0 && head < params.num_q_heads; ++head) {
-            const RoundingBounds bounds = bounds_of(attention_facts(params, seq, head));
+        for (std::int64_t head = 0; head < params.num_q_heads; ++head) {
+            const AttentionFacts facts = attention_facts(params, seq, head);
+            if (facts.scores.empty()) {
+                continue;  // out = 0 and lse = -inf, exactly
+            }
+            const RoundingBounds bounds = bounds_of(facts);
             largest.out = std::max(largest.out, bounds.out);
             largest.lse = std::max(largest.lse, bounds.lse);
         }

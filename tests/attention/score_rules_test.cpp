@@ -188,7 +188,8 @@ TEST_CASE("rules that can't be are refused by name", "[rules]") {
         CHECK_THROWS_MATCHES(attention_oracle(params), std::invalid_argument, Message(text));
     };
     const float nan = std::nanf("");
-    const float bad[] = {1.0f, nan, 1.0f}, endless[] = {kInfinity, 0.0f};
+    const float bad[] = {1.0f, nan, 1.0f}, endless[] = {kInfinity, 0.0f},
+                far_away[] = {0.0f, -2e30f};
     refuses({.sliding_window = -1},
             "sliding_window is -1; it must not be negative, and 0 for no window");
     refuses({.logits_soft_cap = -1.0f},
@@ -198,8 +199,11 @@ TEST_CASE("rules that can't be are refused by name", "[rules]") {
     refuses({.logits_soft_cap = kInfinity},
             "logits_soft_cap is inf; it must be finite and not negative, and 0 for no cap");
     refuses({.alibi_slopes = bad}, "alibi_slopes[1] is nan; it must be finite");
-    refuses({.sinks = bad}, "sinks[1] is nan; it must be a number, or -inf for no sink");
-    refuses({.sinks = endless}, "sinks[0] is inf; it must be a number, or -inf for no sink");
+    refuses({.sinks = bad}, "sinks[1] is nan; it must be from -1e30 to 1e30, or -inf for no sink");
+    refuses({.sinks = endless},
+            "sinks[0] is inf; it must be from -1e30 to 1e30, or -inf for no sink");
+    refuses({.sinks = far_away},
+            "sinks[1] is -2e+30; it must be from -1e30 to 1e30, or -inf for no sink");
     const auto* const between = reinterpret_cast<const float*>(
         reinterpret_cast<const std::byte*>(bad) + 1);  // NOLINT: an address, never read
     refuses({.alibi_slopes = between}, "alibi_slopes is not a multiple of 4 bytes");
@@ -207,7 +211,7 @@ TEST_CASE("rules that can't be are refused by name", "[rules]") {
 }
 
 TEST_CASE("a read without rules refuses them", "[rules]") {
-    const float slope = 1.0f;
+    static const float slope = 1.0f;  // the generator keeps its address
     const ScoreRules rules =
         GENERATE_COPY(ScoreRules{.sliding_window = 3}, ScoreRules{.logits_soft_cap = 50.0f},
                       ScoreRules{.alibi_slopes = &slope}, ScoreRules{.sinks = &slope});

@@ -173,6 +173,10 @@ TEST_CASE("what paged_decode does not take, it names", "[decode]") {
               p.kv.layout.dtype = DType::fp8_e4m3;
               p.q = static_cast<const std::byte*>(p.q) + 4;
           }) == "q and q_stride must be multiples of 8 bytes");
+    CHECK(reason([](P& p) {
+              p.kv.layout.dtype = DType::fp8_e4m3;
+              p.q_stride = 514;
+          }) == "q and q_stride must be multiples of 8 bytes");
     CHECK(reason([](P& p) { p.num_q_heads = 34; }) ==
           "a group has 17 query heads; paged_decode takes 16");
     for (const std::int32_t block_size : {3, 24, 48}) {

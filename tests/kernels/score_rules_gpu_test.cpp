@@ -9,6 +9,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
+#include <kernels/async_copy/plan.hpp>
 #include <kernels/ceilings.hpp>
 #include <kernels/clock_graph.hpp>
 #include <kernels/decode/rounding_bounds.hpp>
@@ -17,6 +18,9 @@
 #include <kernels/paged_attention.hpp>
 #include <kernels/paged_decode.hpp>
 #include <kernels/shared_heads.hpp>
+
+#include <cmath>
+#include <limits>
 
 using nanoserve::AttentionKernel;
 using nanoserve::DecodePlan;
@@ -30,7 +34,7 @@ using nanoserve::testing::needs_gpu;
 using nanoserve::testing::PagedCase;
 using nanoserve::testing::require_close;
 using nanoserve::testing::require_within;
-using nanoserve::testing::same_bits;
+using nanoserve::testing::without_absent_blocks;
 
 namespace {
 
@@ -166,29 +170,64 @@ TEST_CASE("absent blocks before a window are none of its business", "[kernels][d
     spec.block_size = GENERATE(4, 16);
     spec.seq_lens = {100};  // whose entries before the window no pool has: status stays 0
     check(spec);
-    spec.sliding_window = 0;
+}
+
+TEST_CASE("an absent block inside a window is left out, and the status says so",
+          "[kernels][decode][rules]") {
+    needs_gpu();
+    CaseSpec spec = spec_with(0, GENERATE(DType::fp32, DType::bf16, DType::fp8_e4m3));
+    spec.block_size = GENERATE(4, 16);
+    spec.seq_lens = {100};
+    PagedCase test(spec);
+    test.tables().block_tables[static_cast<std::size_t>(80 / spec.block_size)] = -1;
+    PagedAttentionParams params = test.params();
+    params.rules.sliding_window = 40;  // tokens 60 to 99
+    DeviceCase device(params);
+    device.poison_outputs();
+    paged_attention(device.params(), nullptr, device.status());
+    DeviceResult result = device.result();
+    CHECK(result.status == nanoserve::kAbsentBlock);
+    nanoserve::BlockTables rest = without_absent_blocks(test.tables(), params.kv.layout);
+    set_block_tables(params, rest);
+    params.rules.sliding_window -= spec.block_size;
+    result.status = 0;
+    require_oracle(result, params);
+}
+
+TEST_CASE("an impossible length under a window is clamped like any other",
+          "[kernels][decode][rules]") {
+    needs_gpu();
+    CaseSpec spec = spec_with(0, GENERATE(DType::fp32, DType::bf16, DType::fp8_e4m3));
+    spec.block_size = GENERATE(1, 16);
+    spec.seq_lens = {100, 100};
     PagedCase test(spec);
     PagedAttentionParams params = test.params();
-    params.rules.sliding_window = 40;
-    test.tables().block_tables[static_cast<std::size_t>(70 / spec.block_size)] = -1;  // inside
-    DeviceCase device(test.params());
-    PagedAttentionParams on_device = device.params();
-    on_device.rules = params.rules;
+    params.rules.sliding_window = GENERATE(1, 40);
+    const auto room =
+        static_cast<std::int32_t>(params.max_blocks_per_seq * params.kv.layout.block_size);
+    DeviceCase device(params);
+    // The entry behind the used ones is one that no pool has, and the clamped length reaches it.
+    device.write_seq_lens({std::numeric_limits<std::int32_t>::min(),
+                           GENERATE_COPY(room + 5, std::numeric_limits<std::int32_t>::max())});
     device.poison_outputs();
-    paged_attention(on_device, nullptr, device.status());
-    CHECK(device.result().status == nanoserve::kAbsentBlock);
+    paged_attention(device.params(), nullptr, device.status());
+    const DeviceResult result = device.result();
+    CHECK(result.status == (nanoserve::kClampedLength | nanoserve::kAbsentBlock));
+    for (std::size_t head = 0; head < result.lse.size() / 2; ++head) {
+        CHECK(result.lse[head] == -INFINITY);  // of no tokens
+    }
 }
 
 TEST_CASE("kernels without rules refuse them", "[kernels][rules]") {
     needs_gpu();
-    const CaseSpec spec = spec_with(GENERATE(1u, 2u, 4u, 8u), DType::bf16);
-    PagedCase test(spec);
+    PagedCase test(spec_with(GENERATE(1u, 2u, 4u, 8u), DType::bf16));
     const DeviceCase device(test.params());
     const PagedAttentionParams params = device.params();
+    CHECK(reason_not_to_share_heads(params).has_value());
+    CHECK(reason_not_to_copy_async(params).has_value());
+    CHECK(reason_not_to_use_tensor_cores(params).has_value());
+    CHECK(reason_not_to_decode(params).has_value() == params.rules.change_scores());
     CHECK_THROWS_AS(shared_heads_attention(params, nullptr), std::invalid_argument);
     CHECK_THROWS_AS(load_only_nhd(params, nullptr, nullptr), std::invalid_argument);
-    CHECK_THROWS_AS(gather_attention(params, nullptr, 0, nullptr), std::invalid_argument);
-    if (params.rules.change_scores()) {
-        CHECK_THROWS_AS(paged_decode(params, nullptr), std::invalid_argument);
-    }
+    CHECK_THROWS_AS(gather_workspace_bytes(params), std::invalid_argument);
 }

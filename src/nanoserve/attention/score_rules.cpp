@@ -29,8 +29,10 @@ void validate(const ScoreRules& rules, std::int32_t num_q_heads) {
                 rules.alibi_slopes[h], "; it must be finite");
     }
     for (std::int32_t h = 0; rules.sinks != nullptr && h < num_q_heads; ++h) {
-        require(rules.sinks[h] < std::numeric_limits<float>::infinity(), "sinks[", h, "] is ",
-                rules.sinks[h], "; it must be a number, or -inf for no sink");
+        constexpr float kLargest = 1e30f;  // times log2 e it is still a float
+        const bool is_none = rules.sinks[h] == -std::numeric_limits<float>::infinity();
+        require(is_none || std::abs(rules.sinks[h]) <= kLargest, "sinks[", h, "] is ",
+                rules.sinks[h], "; it must be from -1e30 to 1e30, or -inf for no sink");
     }
 }
 

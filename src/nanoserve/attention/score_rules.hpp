@@ -22,7 +22,8 @@ struct ScoreRules {
     float logits_soft_cap = 0.0f;     ///< largest magnitude of a score; 0: any
     /// [num_q_heads], ALiBi's slopes; nullptr: none. A device pointer for a read on the GPU
     const float* alibi_slopes = nullptr;
-    /// [num_q_heads], scores without a value; nullptr: none. A device pointer for a read on the GPU
+    /// [num_q_heads], scores without a value, from -1e30 to 1e30, or -inf for none; nullptr: no
+    /// sinks. A device pointer for a read on the GPU
     const float* sinks = nullptr;
 
     /// Whether a score depends on more than q, K and sm_scale.
@@ -49,7 +50,7 @@ void validate_sizes(const ScoreRules& rules);
 
 /// The same and the arrays, from host memory.
 /// @throws std::invalid_argument also for a slope that is not finite, and a sink that is NaN or
-/// infinity; -infinity is no sink
+/// beyond 1e30; -infinity is no sink
 void validate(const ScoreRules& rules, std::int32_t num_q_heads);
 
 /// For reads that have no rules.

@@ -57,19 +57,23 @@ void HeadWork::load_query(const void* q, DType dtype) {
     std::ranges::fill(stretch_, 0);
 }
 
+std::int64_t HeadWork::hidden_rows(std::int64_t first, const Rows& rows) const {
+    return std::clamp<std::int64_t>(rules_.first_token(num_tokens_) - first, 0, rows.num_rows);
+}
+
 void HeadWork::score(const RowOps& ops, std::int64_t kv_head, std::int64_t first, const Rows& k,
                      float sm_scale) {
     check_call(kv_heads_, kv_head, k);
-    ops.score_rows(q_ + group_offset(kv_head), group_size(), k,
-                   sm_scale * scales_.k.of_head(kv_head), scores(kv_head, first));
+    const std::int64_t hidden = hidden_rows(first, k);
+    ops.score_rows(q_ + group_offset(kv_head), group_size(), k.part(hidden, k.num_rows - hidden),
+                   sm_scale * scales_.k.of_head(kv_head), scores(kv_head, first + hidden));
 }
 
 void HeadWork::accumulate(const RowOps& ops, std::int64_t kv_head, std::int64_t first,
                           const Rows& v) {
     check_call(kv_heads_, kv_head, v);
     std::int64_t& stretch = stretch_[static_cast<std::size_t>(kv_head - kv_heads_.begin)];
-    const std::int64_t first_visible = rules_.first_token(num_tokens_);
-    for (std::int64_t done = std::max<std::int64_t>(0, first_visible - first); done < v.num_rows;) {
+    for (std::int64_t done = hidden_rows(first, v); done < v.num_rows;) {
         const std::int64_t token = first + done;
         if (stretch != token / kStretchTokens) {
             end_stretch(kv_head);

@@ -29,7 +29,8 @@ class HeadWork {
 
     [[nodiscard]] Share kv_heads() const { return kv_heads_; }
 
-    /// Scores of the group's query heads against the K rows of tokens first, first + 1, ...
+    /// Scores of the group's query heads against the K rows of tokens first, first + 1, ..., those
+    /// before a sliding window left out.
     void score(const RowOps& ops, std::int64_t kv_head, std::int64_t first, const Rows& k,
                float sm_scale);
 
@@ -60,6 +61,8 @@ class HeadWork {
                 score_stride_};
     }
     void end_stretch(std::int64_t kv_head);
+    // Of the rows of tokens first, first + 1, ...: how many stand before a sliding window.
+    [[nodiscard]] std::int64_t hidden_rows(std::int64_t first, const Rows& rows) const;
     void apply_rules();
     void add_sink(std::int64_t row);
 
