@@ -48,8 +48,8 @@ struct RuleErrors {
     double lse = 0.0;    ///< by how much an lse may lie further from 0
 };
 
-/// @param longest tokens of the longest sequence
-/// @param largest_score S above: bounds the scores before the rules
+/// The errors under `rules`, for sequences of up to `longest` tokens. largest_score: S above, which
+/// bounds the scores before the rules.
 [[nodiscard]] RuleErrors rule_errors(const ScoreRules& rules, std::int32_t num_q_heads,
                                      double longest, double largest_score);
 

@@ -54,7 +54,7 @@ void validate_sizes(const ScoreRules& rules);
 void validate(const ScoreRules& rules, std::int32_t num_q_heads);
 
 /// For reads that have no rules.
-/// @param read the name of the read
+/// read: its name, for the message
 /// @throws std::invalid_argument if there is one
 void require_no_rules(const ScoreRules& rules, const char* read);
 
