@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 // The host's side of paged_decode: checks, the plan, the arguments. The kernel is in
-// decode/decode_kernel.cuh.
+// decode/decode_kernel.cuh, its launches in decode/decode_launch.cuh.
 #include <nanoserve/model/require.hpp>
 
 #include <kernels/cuda_error.hpp>

@@ -56,8 +56,8 @@ struct DecodeConfig {
     static constexpr int kRingBytes = kBlocksPerSm == 2 ? 12288 : 16384;
     static constexpr int kStages = (kRingBytes + kStageBytes / 2) / kStageBytes;
 
-    /// Tiles that a warp takes in at once, where it has them. From fp8 a tile takes as long as two
-    /// of 16 bits, for half the bytes: with two, the latency of one hides that of the other.
+    /// Tiles that a warp takes in at once, where it has them. Conversions make the chain of an fp8
+    /// tile long for its bytes: with two, the latency of one hides that of the other.
     static constexpr int kTilesTogether = kIsFp8 && kHeadTiles == 1 && kHeadDim <= 128 ? 2 : 1;
 
     /// Loads of matrices along a row, two chunks each, and the products that one serves.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of paged_decode for q of Fp16 over pools of Fp8E4m3.
-#include <kernels/decode/decode_kernel.cuh>
+#include <kernels/decode/decode_launch.cuh>
 
 namespace nanoserve {
 

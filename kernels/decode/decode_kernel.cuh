@@ -22,11 +22,9 @@
 //          score_rules_gpu_test.cpp.
 #pragma once
 
-#include <kernels/cuda_error.hpp>
-#include <kernels/decode/launch.hpp>
+#include <kernels/decode/config.hpp>
 #include <kernels/general/config.hpp>
 
-#include <algorithm>
 #include <kernels/decode/balance.cuh>
 #include <kernels/decode/fragments.cuh>
 #include <kernels/decode/kv_ring.cuh>
@@ -61,7 +59,7 @@ template <class Config>
 __device__ int first_visible(const DecodeArgs& args, int given_length) {
     if constexpr (Config::kGeneral) {
         if (args.window > 0) {
-            return max(0, min(max(given_length, 0), args.max_seq_len) - args.window);
+            return max(0, clamp_length(args, given_length) - args.window);
         }
     }
     return 0;
@@ -132,7 +130,7 @@ __device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, TileWal
     meanwhile();
 
     const float scale = score_scale<Config>(args, kv_head);
-    const int seq_len = min(max(given_length, 0), args.max_seq_len);
+    const int seq_len = clamp_length(args, given_length);
     int num_tiles = walk.num_tiles(min(end, tiles_of(seq_len)));
     ptx::keep(num_tiles);
     const auto num_tokens = [&](int i) { return seq_len - 16 * walk.tile(i); };  // 16 or more: all
@@ -260,7 +258,7 @@ __global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
         args, place.kv_head,
         ptx::shared_address(memory) + static_cast<unsigned>(place.warp * Config::kStageBytes),
         first_visible<Config>(args, given_length));
-    const int seq_len = min(max(given_length, 0), args.max_seq_len);
+    const int seq_len = clamp_length(args, given_length);
     if (seq_len > 0) {
         ring.ask(id, 0, seq_len, 0);
         ptx::close_copy_group();
@@ -361,137 +359,5 @@ __global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
     }
 }
 
-// As many stages as a warp has tiles, and room for its partial result if there is one to merge.
-template <class Config>
-std::int32_t ring_bytes(const DecodeArgs& args) {
-    const int sharers_log2 = args.splits_log2 + args.warps_log2 - args.heads_log2;
-    const int tiles = ((args.max_seq_len + 15) / 16 + (1 << sharers_log2) - 1) >> sharers_log2;
-    const int stages = std::clamp(tiles, 1, Config::kStages) * Config::kStageBytes;
-    const int partials = Config::kFragments * FragmentLayout(args.group_size).bytes();
-    return (std::max(stages, sharers_log2 == 0 ? 0 : partials) + 127) / 128 * 128;
-}
-
-struct LaunchShape {
-    dim3 grid;
-    int num_warps;  // of a thread block
-    int shared_bytes;
-    int cluster_size = 1;  // thread blocks
-    bool overlap = false;  // starts while the kernel before it ends
-};
-
-void launch_kernel(void (*kernel)(DecodeArgs), const LaunchShape& shape, const DecodeArgs& args,
-                   cudaStream_t stream) {
-    cudaLaunchAttribute attributes[2] = {};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = shape.grid;
-    config.blockDim = static_cast<unsigned>(kWarpSize * shape.num_warps);
-    config.dynamicSmemBytes = static_cast<std::size_t>(shape.shared_bytes);
-    config.stream = stream;
-    config.attrs = attributes;
-    if (shape.cluster_size > 1) {
-        cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
-        cluster.id = cudaLaunchAttributeClusterDimension;
-        cluster.val.clusterDim = {static_cast<unsigned>(shape.cluster_size), 1, 1};
-    }
-    if (shape.overlap) {
-        cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
-        overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        overlap.val.programmaticStreamSerializationAllowed = 1;
-    }
-    NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            shape.shared_bytes));
-    NANOSERVE_CUDA_TRY(cudaLaunchKernelEx(&config, kernel, args));
-}
-
-template <class Config>
-void launch(const DecodeChoice& choice, DecodeArgs args, cudaStream_t stream) {
-    constexpr std::int32_t kMaxGridY = 65535;
-    const std::int32_t grid_y = std::min(args.num_seqs, kMaxGridY);
-    args.ring_bytes = ring_bytes<Config>(args);
-    LaunchShape shape = {
-        .grid = {static_cast<unsigned>(args.num_kv_heads >> args.heads_log2 << args.splits_log2),
-                 static_cast<unsigned>(grid_y),
-                 static_cast<unsigned>((args.num_seqs + grid_y - 1) / grid_y)},
-        .num_warps = 1 << args.warps_log2,
-        .shared_bytes = divide_memory<Config>(args, nullptr).bytes(),
-        .cluster_size = 1 << args.splits_log2,
-        .overlap = choice.overlap};
-    const bool is_one_tile = args.max_seq_len <= Config::kTileTokens &&
-                             args.warps_log2 == args.heads_log2 && args.splits_log2 == 0;
-    if (is_one_tile) {
-        shape.shared_bytes = Config::kStageBytes << args.heads_log2;
-        return launch_kernel(decode_tile_kernel<Config>, shape, args, stream);
-    }
-    launch_kernel(decode_kernel<Config>, shape, args, stream);
-}
-
-template <class Config>
-void launch_balanced(const DecodeChoice& choice, DecodeArgs args, cudaStream_t stream) {
-    args.ring_bytes = std::max(Config::kStages * Config::kStageBytes,
-                               Config::kFragments * FragmentLayout(args.group_size).bytes());
-    const std::int32_t owners = args.num_seqs * (args.num_kv_heads >> args.heads_log2);
-    launch_kernel(balanced_decode_kernel<Config>,
-                  {.grid = static_cast<unsigned>(owners + args.num_helpers),
-                   .num_warps = 1 << args.warps_log2,
-                   .shared_bytes = divide_memory<Config>(args, nullptr).bytes(),
-                   .overlap = choice.overlap},
-                  args, stream);
-}
-
-// The rest of a configuration for q of type T and rows of Stored.
-template <class T, class Stored, int kHeadDim, class Action>
-void visit_reading(const DecodeChoice& choice, Action action) {
-    const auto choose = [&]<int kHeadTiles>() {
-        if (choice.block_size < 16 || choice.has_rules) {
-            action
-                .template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, false, true, Stored>>();
-        } else if (choice.evict_first) {
-            action
-                .template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, true, false, Stored>>();
-        } else {
-            action
-                .template operator()<DecodeConfig<T, kHeadDim, kHeadTiles, false, false, Stored>>();
-        }
-    };
-    if (choice.group_size <= 8) {
-        choose.template operator()<1>();
-    } else {
-        choose.template operator()<2>();
-    }
-}
-
-template <class T, class Stored, class Action>
-void visit_head_dim(const DecodeChoice& choice, Action action) {
-    switch (choice.head_dim) {
-        case 64:
-            return visit_reading<T, Stored, 64>(choice, action);
-        case 128:
-            return visit_reading<T, Stored, 128>(choice, action);
-        case 256:
-            return visit_reading<T, Stored, 256>(choice, action);
-        default:
-            break;
-    }
-    if constexpr (!std::is_same_v<Stored, Fp8E4m3>) {
-        if (choice.head_dim == 96) {
-            visit_reading<T, Stored, 96>(choice, action);
-        } else {
-            visit_reading<T, Stored, 192>(choice, action);
-        }
-    }
-}
-
 }  // namespace
-
-template <class T, class Stored>
-void launch_decode(const DecodeChoice& choice, const DecodeArgs& args, cudaStream_t stream) {
-    visit_head_dim<T, Stored>(choice, [&]<class Config>() {
-        if (!choice.balance) {
-            launch<Config>(choice, args, stream);
-        } else if constexpr (Config::kCanBalance) {
-            launch_balanced<Config>(choice, args, stream);
-        }
-    });
-}
-
 }  // namespace nanoserve

@@ -212,11 +212,12 @@ __device__ void write_entry(const DecodeArgs& args, FragmentLayout layout, Query
             end_of_softmax(max, sum, group.sinks<Config>(args), head + of_pair, args.group_size);
         const std::uint32_t both = ptx::pack<T>(low * end.factor, high * end.factor);
         T* first = to + WarpAttention<Config>::element(step, row, 0);
+        T* second = to + WarpAttention<Config>::element(step, row, 1);
         if constexpr (Config::kIsFp8) {  // neighbours
             *reinterpret_cast<std::uint32_t*>(first) = both;
         } else {
-            first[0] = T{static_cast<std::uint16_t>(both)};
-            first[8] = T{static_cast<std::uint16_t>(both >> 16)};
+            *first = T{static_cast<std::uint16_t>(both)};
+            *second = T{static_cast<std::uint16_t>(both >> 16)};
         }
         if (args.lse != nullptr && step == 0 && row == 0) {
             args.lse[first_row + head + of_pair] = end.lse();

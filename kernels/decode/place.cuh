@@ -66,6 +66,11 @@ struct DecodePlace {
     [[nodiscard]] __device__ QueryGroup group() const { return {seq, kv_head}; }
 };
 
+/// A length as the caller gave it, no less than 0 and no more than the table has room for.
+__device__ inline int clamp_length(const DecodeArgs& args, int given_length) {
+    return min(max(given_length, 0), args.max_seq_len);
+}
+
 /// Tiles of 16 tokens that a length takes.
 __device__ inline int tiles_of(int seq_len) {
     return static_cast<int>((static_cast<unsigned>(seq_len) + 15) / 16);

@@ -33,15 +33,20 @@ RoundingBounds two_pass_bounds(const PagedAttentionParams& p) {
     return {.out = rounding_bound(p), .lse = lse_rounding_bound(p)};
 }
 
+// What a check has to say, if it refuses.
+std::optional<std::string> refusal_of(const auto& check) {
+    try {
+        check();
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    return {};
+}
+
 // For a read that has no rules.
 auto refuses_rules(const char* read) {
-    return [read](const PagedAttentionParams& p) -> std::optional<std::string> {
-        try {
-            require_no_rules(p.rules, read);
-        } catch (const std::invalid_argument& error) {
-            return error.what();
-        }
-        return {};
+    return [read](const PagedAttentionParams& p) {
+        return refusal_of([&] { require_no_rules(p.rules, read); });
     };
 }
 
@@ -79,12 +84,7 @@ ReadPath streaming_path(const std::string& how, const Context& context, std::int
 }
 
 std::optional<std::string> reason_not_to_twin(const PagedAttentionParams& p) {
-    try {
-        (void)make_paged_attention_args(p, nullptr);
-    } catch (const std::invalid_argument& error) {
-        return error.what();
-    }
-    return {};
+    return refusal_of([&] { (void)make_paged_attention_args(p, nullptr); });
 }
 
 ReadPath general_twin(ThreadOrder order) {
