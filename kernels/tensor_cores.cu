@@ -5,8 +5,8 @@
 // Work     as in async_copy.cu
 // Traffic  as in async_copy.cu. The products are m16n8k16: a tile's 16 tokens are the M, the query
 //          heads of a group the N, so a group of 1 and one of 8 cost the same.
-// Steps    per tile: score → mask → raise_max, which moves the maximum only when it must → weigh →
-//          add values (decode/warp_attention.cuh); all around it is split_walk.cuh.
+// Steps    per tile: score → mask → weigh, and again when the maximum must move → add values
+//          (decode/warp_attention.cuh); all around it is split_walk.cuh.
 // Edges    as in async_copy.cu; up to 16 query heads in a group, the second 8 as a second product.
 // Tests    tests/kernels/split_walk_test.cpp on a GPU, mma_fragments_test.cpp anywhere.
 #include <kernels/tensor_cores.hpp>

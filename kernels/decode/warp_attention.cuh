@@ -128,15 +128,11 @@ class WarpAttention {
         for (int i = 0; i < kCount; ++i) {
             scale_and_mask(scores[i], tiles[i].tokens, scale);
         }
-        raise_max(scores);
         std::uint32_t weights[kCount][kTiles][2];
+        weigh_all(scores, weights);
 #pragma unroll
         for (int i = 0; i < kCount; ++i) {
-            weigh(scores[i], weights[i]);
             add_weights(weights[i]);
-        }
-#pragma unroll
-        for (int i = 0; i < kCount; ++i) {
 #pragma unroll
             for (int load = 0; load < Config::kLoads; ++load) {
                 add_values(values[i][load], load, weights[i]);
@@ -180,7 +176,7 @@ class WarpAttention {
 
     /// The element of a head that out(tile, step) holds in lane 4 * row + pair: half 0 in its first
     /// two floats, half 1 in the others.
-    [[nodiscard]] __device__ static int element(int step, int row, int half) {
+    [[nodiscard]] __device__ static constexpr int element(int step, int row, int half) {
         return 16 * step + (Config::kIsFp8 ? 2 * row + half : row + 8 * half);
     }
 
@@ -389,9 +385,11 @@ class WarpAttention {
     }
 
     // The maximum need not be the largest score, only near it: the first token's score serves until
-    // another passes it by kSlack. (If that token doesn't count, every score passes -infinity.)
+    // another passes it by kSlack. (If that token doesn't count, every score passes -infinity.) The
+    // weights don't wait for the vote on that, and are worked out again where it is lost.
     template <int kCount>
-    __device__ void raise_max(const float (&scores)[kCount][kTiles][4]) {
+    __device__ void weigh_all(const float (&scores)[kCount][kTiles][4],
+                              std::uint32_t (&weights)[kCount][kTiles][2]) {
         if (is_new_) {
             is_new_ = false;
 #pragma unroll
@@ -415,8 +413,17 @@ class WarpAttention {
                 passed |= largest[tile][i] > max_[tile][i] + kSlack;
             }
         }
-        if (__any_sync(~0u, passed)) {
+        const bool moves = __any_sync(~0u, passed);
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+            weigh(scores[i], weights[i]);
+        }
+        if (moves) {
             move_max(largest);
+#pragma unroll
+            for (int i = 0; i < kCount; ++i) {
+                weigh(scores[i], weights[i]);
+            }
         }
     }
 
