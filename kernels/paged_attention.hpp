@@ -33,7 +33,7 @@ namespace nanoserve {
 /// set it to 0 before the first call. May be nullptr
 /// @param workspace of paged_attention_workspace_bytes(), zeros before the first call, not shared
 /// by calls that may run at the same time. With it a batch whose lengths differ much keeps all SMs
-/// at work. May be empty
+/// at work; where lengths are alike, one without it is faster. May be empty
 /// @param order whether the launch may overlap the end of the kernel before it on the stream; a
 /// kernel other than paged_decode never does
 /// @throws std::invalid_argument as validate_sizes() does, and for sizes that no kernel takes,

@@ -5,8 +5,8 @@
 #include <nanoserve/model/require.hpp>
 
 #include <kernels/cuda_error.hpp>
-#include <kernels/decode/fragment_layout.hpp>
 #include <kernels/decode/launch.hpp>
+#include <kernels/decode/partial_layout.hpp>
 #include <kernels/general/config.hpp>
 #include <kernels/paged_decode.hpp>
 
@@ -16,8 +16,8 @@
 namespace nanoserve {
 namespace {
 
-std::int32_t log2_of(std::int32_t power) {
-    return std::countr_zero(static_cast<unsigned>(power));
+std::uint8_t log2_of(std::int32_t power) {
+    return static_cast<std::uint8_t>(std::countr_zero(static_cast<unsigned>(power)));
 }
 
 std::int64_t room_of(const PagedAttentionParams& params) {
@@ -35,14 +35,13 @@ DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
     const PagedAttentionArgs checked = make_paged_attention_args(params, status);
     const KVLayout& layout = params.kv.layout;
     const std::int64_t bytes = bytes_of(layout.dtype);
+    const std::int32_t group_size = params.num_q_heads / layout.num_kv_heads;
     return {.k_cache = static_cast<const char*>(params.kv.k_cache),
             .v_cache = static_cast<const char*>(params.kv.v_cache),
             .q = params.q,
             .out = params.out,
-            .lse = params.lse,
             .block_tables = params.block_tables,
             .seq_lens = params.seq_lens,
-            .status = status,
             .q_stride = checked.q_stride,
             .block_bytes = static_cast<std::uint32_t>(layout.block_stride * bytes),
             .head_bytes = static_cast<std::uint32_t>(layout.head_stride * bytes),
@@ -52,17 +51,20 @@ DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
             .num_blocks = layout.num_blocks,
             .num_seqs = static_cast<std::int32_t>(params.num_seqs),
             .num_q_heads = params.num_q_heads,
-            .group_size = params.num_q_heads / layout.num_kv_heads,
+            .group_size = group_size,
+            .scale = checked.sm_scale * kLog2E,
             .block_size_log2 = log2_of(layout.block_size),
             .warps_log2 = log2_of(plan.num_warps),
             .heads_log2 = log2_of(plan.heads_per_block),
             .splits_log2 = log2_of(plan.num_splits),
-            .scale = checked.sm_scale * kLog2E,
-            .sinks = params.rules.sinks,
-            .window = static_cast<std::int32_t>(window_of(params)),
+            .pairs_log2 = static_cast<std::uint8_t>(EntryCount::pairs_log2_of(group_size)),
+            .status = status,
             .scales = params.kv.scales,
-            .ring_bytes = 0,
+            .memory = {},
+            .lse = params.lse,
             .num_kv_heads = layout.num_kv_heads,
+            .window = static_cast<std::int32_t>(window_of(params)),
+            .sinks = params.rules.sinks,
             .num_helpers = 0,
             .workspace = {}};
 }
@@ -77,10 +79,10 @@ WorkspaceOffsets workspace_offsets(const PagedAttentionParams& params, int num_h
     const KVLayout& layout = params.kv.layout;
     const std::int64_t rows = params.num_seqs * layout.num_kv_heads;
     const std::int32_t group_size = params.num_q_heads / layout.num_kv_heads;
-    const std::int64_t fragments = std::int64_t{(group_size + 7) / 8} * layout.head_dim / 16;
+    const int head_tiles = (group_size + 7) / 8;
     const std::int64_t arrivals = (rows * std::int64_t{sizeof(unsigned)} + 127) / 128 * 128;
     const std::int64_t partials =
-        (2 * rows + num_helpers) * fragments * FragmentLayout(group_size).bytes();
+        (2 * rows + num_helpers) * head_tiles * fragment_set_bytes(layout.head_dim / 16);
     return {static_cast<std::size_t>(arrivals), static_cast<std::size_t>(arrivals + partials)};
 }
 
@@ -93,7 +95,7 @@ DecodeWorkspace divide(const Workspace& workspace, const PagedAttentionParams& p
             "the workspace must be a multiple of 16 bytes");
     auto* data = static_cast<std::byte*>(workspace.data);
     return {.arrivals = reinterpret_cast<unsigned*>(data),
-            .partials = reinterpret_cast<float4*>(data + offsets.partials)};
+            .partials = reinterpret_cast<char*>(data + offsets.partials)};
 }
 
 void require_plan(const DecodePlan& plan, std::int32_t num_kv_heads) {

@@ -26,8 +26,8 @@ namespace nanoserve {
 /// @param stream where to launch
 /// @param status one word of device memory as for paged_attention; may be nullptr
 /// @param workspace of paged_decode_workspace_bytes(), for batches whose lengths differ much: with
-/// it all SMs share the long histories, whatever the lengths turn out to be; not used where a
-/// window leaves all histories short. May be empty
+/// it all SMs share the long histories, whatever the lengths turn out to be, which costs time where
+/// they are alike; not used where a window leaves all histories short. May be empty
 /// @param order whether the launch may overlap the end of the kernel before it on the stream
 /// @throws std::invalid_argument as validate_sizes() does, and with what reason_not_to_decode()
 /// says

@@ -127,22 +127,22 @@ struct RowParts {
           count(1 + num_pieces(schedule, tail)) {}
 };
 
-/// Fragment `fragment` of slot `slot` of the workspace.
+/// Slot `slot` of the workspace: a WarpPartial.
 template <class Config>
-__device__ float4* workspace_fragment(const DecodeArgs& args, FragmentLayout layout,
-                                      std::int64_t slot, int fragment) {
-    return args.workspace.partials + (slot * Config::kFragments + fragment) * layout.size();
+__device__ char* workspace_slot(const DecodeArgs& args, std::int64_t slot) {
+    return args.workspace.partials + slot * WarpPartial<Config>::kBytes;
 }
 
-/// The sink of merge_warps that stores an entry in the workspace.
+/// The sink of merge_warps that stores in the workspace.
 template <class Config>
-__device__ void store_entry(const DecodeArgs& args, FragmentLayout layout, std::int64_t slot,
-                            int fragment, int entry, const Partial& all) {
-    float4* to = workspace_fragment<Config>(args, layout, slot, fragment);
-    to[entry] = all.out;
-    if (layout.row(entry) == 0) {
-        to[layout.scale(layout.pair(entry))] = all.scale();
-    }
+__device__ auto workspace_of(const DecodeArgs& args, std::int64_t slot) {
+    return [=, &args](const FragmentEntry& at, const Partial& all) {
+        char* to = workspace_slot<Config>(args, slot);
+        *reinterpret_cast<float4*>(to + WarpPartial<Config>::entry(at)) = all.out;
+        if (at.fragment % Config::kSteps == 0 && at.row() == 0) {
+            *reinterpret_cast<float4*>(to + WarpPartial<Config>::scale(at)) = all.scale();
+        }
+    };
 }
 
 /// Whether this is the last of the row's partial results; one thread calls it, behind a barrier of
@@ -154,45 +154,45 @@ __device__ inline bool is_last_part(const DecodeArgs& args, const RowParts& part
 }
 
 struct LoadGlobal {  // what other thread blocks have stored is not in the first-level cache
-    __device__ float4 operator()(const float4* from) const { return __ldcg(from); }
+    __device__ float4 operator()(const char* from) const {
+        return __ldcg(reinterpret_cast<const float4*>(from));
+    }
 };
 
 /// Merges the partial results of a row, always in the same order, and writes its output. For all
 /// threads of a thread block.
 template <class Config>
-__device__ void merge_row(const DecodeArgs& args, FragmentLayout layout, const RowParts& parts) {
+__device__ void merge_row(const DecodeArgs& args, const RowParts& parts) {
     __threadfence();  // nothing of the other parts is read before they have arrived
-    const int slot_size = Config::kFragments * layout.size();
-    for (int i = static_cast<int>(threadIdx.x); i < Config::kFragments << layout.entries_log2();
-         i += static_cast<int>(blockDim.x)) {
-        const int fragment = i >> layout.entries_log2();
-        const int entry = i & ((1 << layout.entries_log2()) - 1);
-        const int scale = layout.scale(layout.pair(entry));
-        const float4* own = workspace_fragment<Config>(args, layout, parts.row, fragment);
-        const float4* piece = workspace_fragment<Config>(args, layout, parts.first_piece, fragment);
-        Partial all = merge_parts<1>(own + entry, own + scale, 0, LoadGlobal{});
+    constexpr int kSlotBytes = WarpPartial<Config>::kBytes;
+    const EntryCount entries = {args.pairs_log2};
+    for (unsigned i = threadIdx.x; i < entries.of(Config::kFragments); i += blockDim.x) {
+        const FragmentEntry at = entries[i];
+        const unsigned out = WarpPartial<Config>::entry(at);
+        const unsigned scale = WarpPartial<Config>::scale(at);
+        const char* own = workspace_slot<Config>(args, parts.row);
+        const char* piece = workspace_slot<Config>(args, parts.first_piece);
+        Partial all = merge_parts<1>(own + out, own + scale, 0, LoadGlobal{});
         int left = parts.count - 1;
         for (; left >= 8; left -= 8) {
-            add_partial(all,
-                        merge_parts<8>(piece + entry, piece + scale, slot_size * 16, LoadGlobal{}));
-            piece += 8 * slot_size;
+            add_partial(all, merge_parts<8>(piece + out, piece + scale, kSlotBytes, LoadGlobal{}));
+            piece += 8 * kSlotBytes;
         }
         for (; left > 0; --left) {
-            add_partial(all, merge_parts<1>(piece + entry, piece + scale, 0, LoadGlobal{}));
-            piece += slot_size;
+            add_partial(all, merge_parts<1>(piece + out, piece + scale, 0, LoadGlobal{}));
+            piece += kSlotBytes;
         }
-        write_entry<Config>(args, layout, parts.group, fragment, entry, all);
+        write_entry<Config>(args, parts.group, at, all);
     }
 }
 
 /// Merges a row if this thread block's part of it, stored before, is the last to arrive. For all
 /// threads of a thread block; nobody reads its shared memory any more.
 template <class Config>
-__device__ void merge_if_last(const DecodeArgs& args, FragmentLayout layout,
-                              const RowParts& parts) {
+__device__ void merge_if_last(const DecodeArgs& args, const RowParts& parts) {
     __syncthreads();  // the part is stored
     if (__syncthreads_or(threadIdx.x == 0 && is_last_part(args, parts)) != 0) {
-        merge_row<Config>(args, layout, parts);
+        merge_row<Config>(args, parts);
     }
 }
 

@@ -82,19 +82,30 @@ struct DecodeConfig {
 /// block has read (row = seq * num_kv_heads + KV head), then of the pieces that helpers have read.
 struct DecodeWorkspace {
     unsigned* arrivals;  ///< [num_rows], partial results that are there; 0 between launches
-    float4* partials;    ///< [num_rows + num_slots, Config::kFragments] fragments
+    char* partials;      ///< [num_rows + num_slots] of what a warp has of a group (WarpPartial)
 };
 
-/// What the decode kernel works on, with all that the host can work out beforehand.
+/// The shared memory of a thread block, in bytes: the warps' rings, in which they later leave their
+/// partial results; behind them, where a history is split, what the thread blocks of the cluster
+/// push here, and the barrier that counts its bytes.
+struct DecodeMemory {
+    std::int32_t ring_bytes;    ///< of one warp
+    std::int32_t slots;         ///< fragments that are pushed here, at most
+    std::int32_t pushed;        ///< where the first thread block of the cluster pushes
+    std::int32_t pushed_bytes;  ///< of each
+    std::int32_t barrier;       ///< where it is
+    std::int32_t num_bytes;     ///< of all
+};
+
+/// What the decode kernel works on, with all that the host can work out beforehand. What every
+/// launch needs comes first: the constant cache has lines of 64 bytes, and each is a miss.
 struct DecodeArgs {
     const char* k_cache;
     const char* v_cache;
     const void* q;
     void* out;
-    float* lse;                   ///< may be nullptr
     const BlockId* block_tables;  ///< [num_seqs, max_blocks_per_seq]
     const std::int32_t* seq_lens;
-    std::uint32_t* status;      ///< takes bits of ReadStatus; may be nullptr
     std::int64_t q_stride;      ///< elements from one sequence's q to the next
     std::uint32_t block_bytes;  ///< from one KV block to the next
     std::uint32_t head_bytes;   ///< from one KV head to the next
@@ -105,14 +116,17 @@ struct DecodeArgs {
     std::int32_t num_seqs;
     std::int32_t num_q_heads;
     std::int32_t group_size;
-    std::int32_t block_size_log2;
-    std::int32_t warps_log2, heads_log2, splits_log2;  ///< of the plan
-    float scale;                                       ///< sm_scale * log2 e
-    const float* sinks;                                ///< [num_q_heads]; may be nullptr
-    std::int32_t window;                               ///< newest tokens that are visible; 0: all
+    float scale;  ///< sm_scale * log2 e
+    std::uint8_t block_size_log2;
+    std::uint8_t warps_log2, heads_log2, splits_log2;  ///< of the plan
+    std::uint8_t pairs_log2;                           ///< see EntryCount
+    std::uint32_t* status;                             ///< takes bits of ReadStatus; may be nullptr
     KVScales scales;                                   ///< of pools of fp8
-    std::int32_t ring_bytes;                           ///< of one warp
+    DecodeMemory memory;
+    float* lse;  ///< may be nullptr
     std::int32_t num_kv_heads;
+    std::int32_t window;        ///< newest tokens that are visible; 0: all
+    const float* sinks;         ///< [num_q_heads]; may be nullptr
     std::int32_t num_helpers;   ///< of a balanced launch, one for each SM
     DecodeWorkspace workspace;  ///< of a balanced launch
 };

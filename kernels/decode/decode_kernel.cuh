@@ -10,8 +10,8 @@
 // Traffic  each K and V row once for all query heads of its group, 2 * seq_len * head_dim *
 //          sizeof(element) bytes per KV head. A warp has up to kStages tiles on their way, an SM
 //          with 8 warps 128 KB: Little's law asks for 33 KB, an H200 is fastest from 128 KB on.
-// Steps    per warp: ask for kStages tiles → per tile: wait for it, score, raise_max, weigh, add
-//          values (warp_attention.cuh), ask for the next (kv_ring.cuh) →
+// Steps    per warp: ask for kStages tiles → per tile: wait for it, score, weigh, add values
+//          (warp_attention.cuh), ask for the next (kv_ring.cuh) →
 //          store_partials; then merge_warps → merge_pushed (fragments.cuh). No thread block barrier
 //          before the merge. Balanced launches: balance.cuh and schedule.hpp.
 // Edges    no visible token: out = 0, lse = -inf. Rows behind the last token arrive as zeros and
@@ -114,20 +114,21 @@ __device__ void add_stages(const KVRing<Config>& ring, int stage, int tiles_left
 }
 
 // All tiles of one warp, in the walk before tile `end` and the end of the sequence; with a window
-// the walk starts at the tile of the first visible token. meanwhile() is called when the first
-// loads are on their way. later_end(tiles of the sequence) is asked for when the first stages are,
-// which it must leave in.
-template <class Config, class Meanwhile = Nothing, class LaterEnd = NoLaterEnd>
+// the walk starts at the tile of the first visible token. before() is called when the length and
+// the table are on their way, meanwhile() when the first tiles are. later_end(tiles of the
+// sequence) is asked for when the first stages are, which it must leave in.
+template <class Config, class Before = Nothing, class Meanwhile = Nothing,
+          class LaterEnd = NoLaterEnd>
 __device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, TileWalk walk, int end,
                            std::uint32_t ring_memory, WarpAttention<Config>& attention,
-                           Meanwhile meanwhile = {}, LaterEnd later_end = {}) {
+                           Before before = {}, Meanwhile meanwhile = {}, LaterEnd later_end = {}) {
     // Two loads that don't wait for each other: the length and the table.
     const int given_length = __ldg(args.seq_lens + seq);
     const int first_token = first_visible<Config>(args, given_length);
     walk.first += first_token / Config::kTileTokens;
     BlockIds<Config> block_ids(args, seq, walk);
     KVRing<Config> ring(args, kv_head, ring_memory, first_token);
-    meanwhile();
+    before();
 
     const float scale = score_scale<Config>(args, kv_head);
     const int seq_len = clamp_length(args, given_length);
@@ -147,6 +148,7 @@ __device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, TileWal
         ask(stage, stage);
     }
     attention.convert_query();
+    meanwhile();
     if constexpr (!std::is_same_v<LaterEnd, NoLaterEnd>) {
         num_tiles = min(num_tiles, walk.num_tiles(later_end(tiles_of(seq_len))));
     }
@@ -172,17 +174,6 @@ __device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, TileWal
     report(args, ring, seq_len != given_length);
 }
 
-template <class Config>
-__host__ __device__ DecodeMemory<Config> divide_memory(const DecodeArgs& args,
-                                                       unsigned char* memory) {
-    return {memory,
-            FragmentLayout(args.group_size),
-            args.ring_bytes,
-            1 << args.warps_log2,
-            Config::kFragments << args.heads_log2,
-            args.splits_log2};
-}
-
 // The grid has rows of sequences, since it can't have all of them in y. Below 2^32.
 __device__ inline unsigned sequence_of_block() {
     return blockIdx.z * gridDim.y + blockIdx.y;
@@ -202,38 +193,43 @@ __global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
         return;  // the whole cluster
     }
     ptx::wait_for_previous_launch();
-    const DecodeMemory<Config> shared = divide_memory<Config>(args, memory);
+    std::uint32_t shared = ptx::shared_address(memory);
+    ptx::keep(shared);
+    const std::uint32_t ring = shared + place.warp * args.memory.ring_bytes;
     const bool is_split = args.splits_log2 > 0;
     WarpAttention<Config> attention;
-    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), kSequenceEnd,
-               shared.ring(place.warp), attention, [&] {
-                   if (is_split) {
-                       if (threadIdx.x == 0) {
-                           expect_pushes(shared, place.split);
-                       }
-                       ptx::announce_to_cluster();
-                   }
-               });
+    read_tiles(
+        args, place.seq, place.kv_head, TileWalk(args, place), kSequenceEnd, ring, attention,
+        [&] {
+            if (is_split) {
+                if (threadIdx.x == 0) {
+                    expect_pushes<Config>(args, place.split, shared);
+                }
+                ptx::announce_to_cluster();
+            }
+        },
+        [&] {
+            if (is_split) {
+                ptx::wait_for_cluster();  // all have started: their memory can be written
+            }
+        });
     ptx::let_next_launch_start();
 
     if (!is_split && place.sharers_log2 == 0) {
         store_output<Config>(args, place, attention);
         return;
     }
-    store_partials(attention, shared.layout, shared.partials(place.warp));
+    store_partials(attention, ring);
     __syncthreads();  // the partial results of all warps visible
     if (!is_split) {
-        merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
-            write_entry<Config>(args, shared.layout, place.group(), fragment, entry, all);
-        });
+        merge_warps<Config>(args, place, shared, output_of<Config>(args, place.group()));
         return;
     }
-    ptx::wait_for_cluster();  // every thread block has started, so its memory can be written
-    merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
-        push_entry(place, shared, fragment, entry, all);
+    merge_warps<Config>(args, place, shared, [&](const FragmentEntry& at, const Partial& all) {
+        push_entry<Config>(args, place, shared, at, all);
     });
-    ptx::wait_for_pushes(shared.barrier());
-    merge_pushed(args, place, shared);
+    ptx::wait_for_pushes(shared + args.memory.barrier);
+    merge_pushed<Config>(args, place, shared);
 }
 //! [kernel]
 
@@ -282,45 +278,41 @@ __global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
 // A thread block's own rows, one for each of its KV heads, as far as the schedule lets it read
 // them.
 template <class Config>
-__device__ void read_own_rows(const DecodeArgs& args, const DecodeMemory<Config>& shared) {
+__device__ void read_own_rows(const DecodeArgs& args, std::uint32_t shared) {
     const unsigned blocks_per_seq = static_cast<unsigned>(args.num_kv_heads) >> args.heads_log2;
     const DecodePlace place(static_cast<int>(blockIdx.x / blocks_per_seq),
                             blockIdx.x % blocks_per_seq, args.heads_log2, args.warps_log2);
+    const std::uint32_t ring = shared + place.warp * args.memory.ring_bytes;
     int limit = 0;
     bool has_tail = false;
     WarpAttention<Config> attention;
-    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), kSequenceEnd,
-               shared.ring(place.warp), attention, Nothing{}, [&](int tiles) {
+    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), kSequenceEnd, ring, attention,
+               Nothing{}, Nothing{}, [&](int tiles) {
                    if (tail_tiles(tiles, kSmallestOwnLimit) > 0) {  // worth a look at all lengths
                        limit = own_limit_of(args);
                        has_tail = tail_tiles(tiles, limit) > 0;
                    }
                    return has_tail ? limit : tiles;
                });
-    store_partials(attention, shared.layout, shared.partials(place.warp));
+    store_partials(attention, ring);
     __syncthreads();  // the partial results of all warps visible
     if (!has_tail) {
-        merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
-            write_entry<Config>(args, shared.layout, place.group(), fragment, entry, all);
-        });
+        merge_warps<Config>(args, place, shared, output_of<Config>(args, place.group()));
         return;
     }
     const std::int64_t slot = std::int64_t{place.seq} * args.num_kv_heads + place.kv_head;
-    merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
-        store_entry<Config>(args, shared.layout, slot, fragment, entry, all);
-    });
+    merge_warps<Config>(args, place, shared, workspace_of<Config>(args, slot));
     const Schedule schedule = schedule_of(args, limit);
-    const int first_head = place.kv_head - place.head_in_block;
+    const int first_head = place.first_head();
     for (int head = first_head; head < first_head + (1 << args.heads_log2); ++head) {
         const RowTail tail = tail_of(args, schedule, place.seq, head);
-        merge_if_last<Config>(args, shared.layout,
-                              RowParts(args, schedule, {place.seq, head}, tail));
+        merge_if_last<Config>(args, RowParts(args, schedule, {place.seq, head}, tail));
     }
 }
 
 // The pieces in the range of one helper.
 template <class Config>
-__device__ void help(const DecodeArgs& args, int helper, const DecodeMemory<Config>& shared) {
+__device__ void help(const DecodeArgs& args, int helper, std::uint32_t shared) {
     const Schedule schedule = schedule_of(args, own_limit_of(args));
     const int range_end = min((helper + 1) * schedule.helper_tiles, schedule.tail_tiles);
     TailSearch rows(args, schedule);
@@ -329,18 +321,16 @@ __device__ void help(const DecodeArgs& args, int helper, const DecodeMemory<Conf
         const TileRange tiles = piece_tiles(schedule, row.tail, at);
         at += tiles.end - tiles.begin;
         const DecodePlace place(row.seq, static_cast<unsigned>(row.kv_head), 0, args.warps_log2);
+        const std::uint32_t ring = shared + place.warp * args.memory.ring_bytes;
         WarpAttention<Config> attention;
         read_tiles(args, row.seq, row.kv_head, TileWalk(tiles.begin + place.warp, args.warps_log2),
-                   tiles.end, shared.ring(place.warp), attention);
-        store_partials(attention, shared.layout, shared.partials(place.warp));
+                   tiles.end, ring, attention);
+        store_partials(attention, ring);
         __syncthreads();  // the partial results of all warps visible
         const std::int64_t slot =
             std::int64_t{args.num_seqs} * args.num_kv_heads + piece_slot(row.tail, helper);
-        merge_warps(place, shared, [&](int fragment, int entry, const Partial& all) {
-            store_entry<Config>(args, shared.layout, slot, fragment, entry, all);
-        });
-        merge_if_last<Config>(args, shared.layout,
-                              RowParts(args, schedule, {row.seq, row.kv_head}, row.tail));
+        merge_warps<Config>(args, place, shared, workspace_of<Config>(args, slot));
+        merge_if_last<Config>(args, RowParts(args, schedule, {row.seq, row.kv_head}, row.tail));
     }
 }
 
@@ -350,7 +340,7 @@ __global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
     balanced_decode_kernel(const __grid_constant__ DecodeArgs args) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const unsigned num_owners = gridDim.x - static_cast<unsigned>(args.num_helpers);
-    const DecodeMemory<Config> shared = divide_memory<Config>(args, memory);
+    const std::uint32_t shared = ptx::shared_address(memory);
     ptx::wait_for_previous_launch();
     if (blockIdx.x < num_owners) {
         read_own_rows<Config>(args, shared);

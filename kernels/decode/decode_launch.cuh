@@ -20,8 +20,23 @@ std::int32_t ring_bytes(const DecodeArgs& args) {
     const int sharers_log2 = args.splits_log2 + args.warps_log2 - args.heads_log2;
     const int tiles = ((args.max_seq_len + 15) / 16 + (1 << sharers_log2) - 1) >> sharers_log2;
     const int stages = std::clamp(tiles, 1, Config::kStages) * Config::kStageBytes;
-    const int partials = Config::kFragments * FragmentLayout(args.group_size).bytes();
-    return (std::max(stages, sharers_log2 == 0 ? 0 : partials) + 127) / 128 * 128;
+    return (std::max(stages, sharers_log2 == 0 ? 0 : WarpPartial<Config>::kBytes) + 127) / 128 *
+           128;
+}
+
+template <class Config>
+DecodeMemory divide_memory(const DecodeArgs& args, std::int32_t ring_bytes) {
+    const int splits = 1 << args.splits_log2;
+    const int slots = ((Config::kFragments << args.heads_log2) + splits - 1) / splits;
+    const int pushed = ring_bytes << args.warps_log2;
+    const int pushed_bytes = slots * PushedFragment::kBytes;
+    const int barrier = pushed + splits * pushed_bytes;
+    return {.ring_bytes = ring_bytes,
+            .slots = slots,
+            .pushed = pushed,
+            .pushed_bytes = pushed_bytes,
+            .barrier = barrier,
+            .num_bytes = splits == 1 ? pushed : barrier + 16};
 }
 
 struct LaunchShape {
@@ -60,13 +75,13 @@ template <class Config>
 void launch(const DecodeChoice& choice, DecodeArgs args, cudaStream_t stream) {
     constexpr std::int32_t kMaxGridY = 65535;
     const std::int32_t grid_y = std::min(args.num_seqs, kMaxGridY);
-    args.ring_bytes = ring_bytes<Config>(args);
+    args.memory = divide_memory<Config>(args, ring_bytes<Config>(args));
     LaunchShape shape = {
         .grid = {static_cast<unsigned>(args.num_kv_heads >> args.heads_log2 << args.splits_log2),
                  static_cast<unsigned>(grid_y),
                  static_cast<unsigned>((args.num_seqs + grid_y - 1) / grid_y)},
         .num_warps = 1 << args.warps_log2,
-        .shared_bytes = divide_memory<Config>(args, nullptr).bytes(),
+        .shared_bytes = args.memory.num_bytes,
         .cluster_size = 1 << args.splits_log2,
         .overlap = choice.overlap};
     const bool is_one_tile = args.max_seq_len <= Config::kTileTokens &&
@@ -80,13 +95,13 @@ void launch(const DecodeChoice& choice, DecodeArgs args, cudaStream_t stream) {
 
 template <class Config>
 void launch_balanced(const DecodeChoice& choice, DecodeArgs args, cudaStream_t stream) {
-    args.ring_bytes = std::max(Config::kStages * Config::kStageBytes,
-                               Config::kFragments * FragmentLayout(args.group_size).bytes());
+    args.memory = divide_memory<Config>(
+        args, std::max(Config::kStages * Config::kStageBytes, WarpPartial<Config>::kBytes));
     const std::int32_t owners = args.num_seqs * (args.num_kv_heads >> args.heads_log2);
     launch_kernel(balanced_decode_kernel<Config>,
                   {.grid = static_cast<unsigned>(owners + args.num_helpers),
                    .num_warps = 1 << args.warps_log2,
-                   .shared_bytes = divide_memory<Config>(args, nullptr).bytes(),
+                   .shared_bytes = args.memory.num_bytes,
                    .overlap = choice.overlap},
                   args, stream);
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <kernels/decode/config.hpp>
-#include <kernels/decode/fragment_layout.hpp>
+#include <kernels/decode/partial_layout.hpp>
 
 #include <kernels/decode/place.cuh>
 #include <kernels/decode/ptx.cuh>
@@ -12,7 +12,9 @@
 // Partial results and their merge. The unit is a fragment: what the lanes of a warp hold of one
 // product, 16 elements of up to 8 query heads. It is stored, pushed and merged as it lies in the
 // registers, an entry of four floats for each lane whose heads exist: nothing is transposed, and
-// each thread merges an entry of its own.
+// each thread merges an entry of its own. With short histories a merge takes as long as the tiles
+// before it, and its time is the number of its instructions: sizes and offsets that all threads
+// share are worked out on the host (DecodeArgs).
 
 namespace nanoserve {
 
@@ -29,22 +31,19 @@ struct Partial {
 };
 
 /// Adds up kCount partial results of an entry, always in the same order: those at `out` and
-/// `scale`, and the others `stride` bytes further on each. load(pointer) reads a float4.
-template <int kCount, class Load>
-__device__ Partial merge_parts(const float4* out, const float4* scale, int stride, Load load) {
-    const char* out_bytes = reinterpret_cast<const char*>(out);
-    const char* scale_bytes = reinterpret_cast<const char*>(scale);
+/// `scale`, and the others `stride` bytes further on each. load(address) reads a float4.
+template <int kCount, class Address, class Load>
+__device__ Partial merge_parts(Address out, Address scale, int stride, Load load) {
     float4 scales[kCount], outs[kCount];
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {  // all loads are under way together
-        scales[i] = load(reinterpret_cast<const float4*>(scale_bytes));
-        outs[i] = load(reinterpret_cast<const float4*>(out_bytes));
-        scale_bytes += stride;
-        out_bytes += stride;
+        scales[i] = load(scale + i * stride);
+        outs[i] = load(out + i * stride);
     }
     Partial all;
+    all.max = {scales[0].x, scales[0].y};
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
+    for (int i = 1; i < kCount; ++i) {
         all.max.x = fmaxf(all.max.x, scales[i].x);
         all.max.y = fmaxf(all.max.y, scales[i].y);
     }
@@ -64,21 +63,20 @@ __device__ Partial merge_parts(const float4* out, const float4* scale, int strid
     return all;
 }
 
-/// The same for 2^count_log2 parts, 1 to 8: in a loop of unknown length the loads would wait for
-/// one another.
-template <class Load>
-__device__ Partial merge_parts(int count_log2, const float4* out, const float4* scale, int stride,
-                               Load load) {
+/// The same for 2^count_log2 parts in shared memory, 1 to 8: in a loop of unknown length the loads
+/// would wait for one another.
+__device__ inline Partial merge_parts(int count_log2, std::uint32_t out, std::uint32_t scale,
+                                      int stride) {
     if (count_log2 == 3) {
-        return merge_parts<8>(out, scale, stride, load);
+        return merge_parts<8>(out, scale, stride, ptx::load_shared);
     }
     if (count_log2 == 2) {
-        return merge_parts<4>(out, scale, stride, load);
+        return merge_parts<4>(out, scale, stride, ptx::load_shared);
     }
     if (count_log2 == 1) {
-        return merge_parts<2>(out, scale, stride, load);
+        return merge_parts<2>(out, scale, stride, ptx::load_shared);
     }
-    return merge_parts<1>(out, scale, stride, load);
+    return merge_parts<1>(out, scale, stride, ptx::load_shared);
 }
 
 /// all += more.
@@ -100,178 +98,165 @@ __device__ inline void add_partial(Partial& all, const Partial& more) {
         mine_x * all.out.z + others_x * more.out.z, mine_y * all.out.w + others_y * more.out.w};
 }
 
-/// The shared memory of a thread block: the warps' rings, in which they later leave their partial
-/// results; behind them, where a history is split, what the thread blocks of the cluster push here,
-/// and the barrier that counts its bytes. Fragment f of a thread block belongs to thread block f %
-/// num_splits.
+/// What a warp leaves in its ring, and what a slot of a balanced launch's workspace holds: a
+/// FragmentSet for each tile of heads. Offsets in bytes.
 template <class Config>
-struct DecodeMemory {
-    unsigned char* memory;
-    FragmentLayout layout;
-    int ring_bytes;  // of one warp
-    int num_warps;
-    int num_fragments;  // of all KV heads of the thread block
-    int splits_log2;
+struct WarpPartial {
+    using Set = FragmentSet<Config::kSteps>;
+    static constexpr int kBytes = Config::kHeadTiles * Set::kBytes;
 
-    /// The fragments that a thread block owns, at most.
-    __host__ __device__ int slots() const {
-        return (num_fragments + (1 << splits_log2) - 1) >> splits_log2;
+    /// The set of a fragment that counts through all of them.
+    __device__ static constexpr unsigned tile(unsigned fragment) {
+        return Config::kHeadTiles == 1 ? 0 : fragment / Config::kSteps;
     }
-    __host__ __device__ int pushed_bytes() const {
-        return splits_log2 == 0 ? 0 : (slots() << splits_log2) * layout.bytes();
+    __device__ static constexpr unsigned entry(const FragmentEntry& at) {
+        const unsigned t = tile(at.fragment);
+        return t * Set::kBytes + Set::entry(at.fragment - t * Config::kSteps, at.lane);
     }
-    __host__ __device__ int bytes() const {
-        return num_warps * ring_bytes + pushed_bytes() + (splits_log2 == 0 ? 0 : 16);
-    }
-
-    __device__ std::uint32_t ring(int warp) const {
-        return ptx::shared_address(memory) + static_cast<std::uint32_t>(warp * ring_bytes);
-    }
-    /// [Config::kFragments] that a warp leaves in its ring
-    __device__ float4* partials(int warp) const {
-        return reinterpret_cast<float4*>(memory + warp * ring_bytes);
-    }
-    /// [slots] that thread block `split` pushes
-    __device__ float4* pushed(int split) const {
-        return reinterpret_cast<float4*>(memory + num_warps * ring_bytes) +
-               split * slots() * layout.size();
-    }
-    /// Opens when everything has been pushed here.
-    __device__ std::uint32_t barrier() const {
-        return ptx::shared_address(memory) +
-               static_cast<std::uint32_t>(num_warps * ring_bytes + pushed_bytes());
+    __device__ static constexpr unsigned scale(const FragmentEntry& at) {
+        return tile(at.fragment) * Set::kBytes + Set::scale(at.pair());
     }
 };
 
-struct LoadShared {
-    __device__ float4 operator()(const float4* from) const { return *from; }
-};
+/// What is pushed: fragments that have their scales each.
+using PushedFragment = FragmentSet<1>;
 
-/// Leaves all that a warp has in its ring.
+/// Leaves all that a warp has at an address in shared memory.
 template <class Config>
-__device__ void store_partials(const WarpAttention<Config>& attention, FragmentLayout layout,
-                               float4* to) {
-    const int lane = static_cast<int>(lane_index());
-    const int pair = lane % 4;
-    float4* entry = to + (lane / 4 << layout.pairs_log2) + pair;
-    float4* scale = to + layout.scale(pair);
-    const bool exists = pair < 1 << layout.pairs_log2;
+__device__ void store_partials(const WarpAttention<Config>& attention, std::uint32_t to) {
+    using Partials = WarpPartial<Config>;
+    const unsigned lane = lane_index();
+    const std::uint32_t first = to + Partials::entry({0, lane});
 #pragma unroll
-    for (int tile = 0; tile < Config::kHeadTiles; ++tile) {
-        const float2 max = attention.max(tile), sum = attention.sum(tile);
+    for (unsigned tile = 0; tile < Config::kHeadTiles; ++tile) {
 #pragma unroll
-        for (int step = 0; step < Config::kSteps; ++step) {
-            if (exists) {
-                *entry = attention.out(tile, step);
-            }
-            if (exists && lane < 4) {
-                *scale = make_float4(max.x, max.y, sum.x, sum.y);
-            }
-            entry += layout.size();
-            scale += layout.size();
+        for (unsigned step = 0; step < Config::kSteps; ++step) {
+            ptx::store_shared(first + Partials::entry({tile * Config::kSteps + step, 0}),
+                              attention.out(tile, step));
+        }
+        if (lane < 4) {
+            const float2 max = attention.max(tile), sum = attention.sum(tile);
+            ptx::store_shared(to + Partials::scale({tile * Config::kSteps, lane}),
+                              make_float4(max.x, max.y, sum.x, sum.y));
         }
     }
 }
 
 /// Merges what the warps of each head have left in their rings and hands every entry to a sink:
-/// sink(fragment of the group, entry, Partial).
+/// sink(FragmentEntry, Partial).
 template <class Config, class Sink>
-__device__ void merge_warps(const DecodePlace& place, const DecodeMemory<Config>& shared,
+__device__ void merge_warps(const DecodeArgs& args, const DecodePlace& place, std::uint32_t memory,
                             Sink sink) {
-    const FragmentLayout layout = shared.layout;
-    const float4* of_head = shared.partials(place.head_in_block);
-    const int stride = shared.ring_bytes << place.heads_log2;
+    using Partials = WarpPartial<Config>;
+    const EntryCount entries = {args.pairs_log2};
+    const std::uint32_t of_head = memory + place.head_in_block * args.memory.ring_bytes;
+    const int stride = args.memory.ring_bytes << place.heads_log2;
 #pragma unroll 1
-    for (int i = place.warp_of_head * kWarpSize + static_cast<int>(lane_index());
-         i < Config::kFragments << layout.entries_log2(); i += kWarpSize << place.sharers_log2) {
-        const int fragment = i >> layout.entries_log2();
-        const int entry = i & ((1 << layout.entries_log2()) - 1);
-        const float4* part = of_head + fragment * layout.size();
-        sink(fragment, entry,
-             merge_parts(place.sharers_log2, part + entry, part + layout.scale(layout.pair(entry)),
-                         stride, LoadShared{}));
+    for (unsigned i = place.warp_of_head * kWarpSize + lane_index();
+         i < entries.of(Config::kFragments); i += kWarpSize << place.sharers_log2) {
+        const FragmentEntry at = entries[i];
+        sink(at, merge_parts(place.sharers_log2, of_head + Partials::entry(at),
+                             of_head + Partials::scale(at), stride));
     }
 }
 
-/// Writes a merged entry of a group's output.
+/// Writes a merged entry of a group's output: the elements of two heads, and their lse where they
+/// are the first of them.
 template <class Config>
-__device__ void write_entry(const DecodeArgs& args, FragmentLayout layout, QueryGroup group,
-                            int fragment, int entry, const Partial& all) {
+__device__ void write_entry(const DecodeArgs& args, QueryGroup group, const FragmentEntry& at,
+                            const Partial& all) {
     using T = typename Config::T;
-    const int tile = fragment / Config::kSteps;
-    const int step = fragment % Config::kSteps;
-    const int row = layout.row(entry);
-    const int head = 8 * tile + 2 * layout.pair(entry);
-    const std::int64_t first_row = group.first_row(args);
-    T* out = static_cast<T*>(args.out) + (first_row + head) * Config::kHeadDim;
-    const auto write = [&](T* to, float low, float high, float max, float sum, int of_pair) {
-        if (head + of_pair >= args.group_size) {
-            return;
+    const unsigned tile = WarpPartial<Config>::tile(at.fragment);
+    const int step = static_cast<int>(at.fragment - tile * Config::kSteps);
+    const int head = static_cast<int>(8 * tile + 2 * at.pair());
+    const float* sinks = group.sinks<Config>(args);
+    const SoftmaxEnd ends[2] = {
+        end_of_softmax(all.max.x, all.sum.x, sinks, head, args.group_size),
+        end_of_softmax(all.max.y, all.sum.y, sinks, head + 1, args.group_size)};
+    const std::uint32_t words[2] = {
+        ptx::pack<T>(all.out.x * ends[0].factor, all.out.z * ends[0].factor),
+        ptx::pack<T>(all.out.y * ends[1].factor, all.out.w * ends[1].factor)};
+    const std::int64_t first_row = group.first_row(args) + head;
+    T* out = static_cast<T*>(args.out) + first_row * Config::kHeadDim +
+             WarpAttention<Config>::element(step, static_cast<int>(at.row()), 0);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        if (head + i < args.group_size) {
+            T* to = out + i * Config::kHeadDim;
+            if constexpr (Config::kIsFp8) {  // neighbours
+                *reinterpret_cast<std::uint32_t*>(to) = words[i];
+            } else {
+                constexpr int kApart = WarpAttention<Config>::element(0, 0, 1);
+                to[0] = T{static_cast<std::uint16_t>(words[i])};
+                to[kApart] = T{static_cast<std::uint16_t>(words[i] >> 16)};
+            }
         }
-        const SoftmaxEnd end =
-            end_of_softmax(max, sum, group.sinks<Config>(args), head + of_pair, args.group_size);
-        const std::uint32_t both = ptx::pack<T>(low * end.factor, high * end.factor);
-        T* first = to + WarpAttention<Config>::element(step, row, 0);
-        T* second = to + WarpAttention<Config>::element(step, row, 1);
-        if constexpr (Config::kIsFp8) {  // neighbours
-            *reinterpret_cast<std::uint32_t*>(first) = both;
-        } else {
-            *first = T{static_cast<std::uint16_t>(both)};
-            *second = T{static_cast<std::uint16_t>(both >> 16)};
+    }
+    if (args.lse != nullptr && step == 0 && at.row() == 0) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            if (head + i < args.group_size) {
+                args.lse[first_row + i] = ends[i].lse();
+            }
         }
-        if (args.lse != nullptr && step == 0 && row == 0) {
-            args.lse[first_row + head + of_pair] = end.lse();
-        }
+    }
+}
+
+/// The sink of merge_warps that writes a group's output.
+template <class Config>
+__device__ auto output_of(const DecodeArgs& args, QueryGroup group) {
+    return [=, &args](const FragmentEntry& at, const Partial& all) {
+        write_entry<Config>(args, group, at, all);
     };
-    write(out, all.out.x, all.out.z, all.max.x, all.sum.x, 0);
-    write(out + Config::kHeadDim, all.out.y, all.out.w, all.max.y, all.sum.y, 1);
 }
 
 /// Prepares the barrier of the pushes; one thread calls it, before the cluster's first barrier.
+/// Fragment f of a thread block belongs to thread block f % num_splits of the cluster.
 template <class Config>
-__device__ void expect_pushes(const DecodeMemory<Config>& shared, int split) {
-    const int owned = (shared.num_fragments - split + (1 << shared.splits_log2) - 1) >>
-                      shared.splits_log2;  // 0 where there are more thread blocks than fragments
-    ptx::prepare_barrier(shared.barrier(), max(owned, 0) * shared.layout.bytes()
-                                               << shared.splits_log2);
+__device__ void expect_pushes(const DecodeArgs& args, int split, std::uint32_t memory) {
+    const int owned =
+        ((Config::kFragments << args.heads_log2) - split + (1 << args.splits_log2) - 1) >>
+        args.splits_log2;  // 0 where there are more thread blocks than fragments
+    const int fragment_bytes = static_cast<int>(EntryCount{args.pairs_log2}.bytes());
+    ptx::prepare_barrier(memory + args.memory.barrier, owned * fragment_bytes << args.splits_log2);
 }
 
-/// Pushes an entry into the thread block that owns its fragment.
+/// Pushes an entry of a group into the thread block that owns its fragment.
 template <class Config>
-__device__ void push_entry(const DecodePlace& place, const DecodeMemory<Config>& shared,
-                           int fragment, int entry, const Partial& all) {
-    const FragmentLayout layout = shared.layout;
-    const int index = place.head_in_block * Config::kFragments + fragment;
-    const int owner = index & ((1 << shared.splits_log2) - 1);
-    float4* to = shared.pushed(place.split) + (index >> shared.splits_log2) * layout.size();
-    const std::uint32_t barrier = ptx::address_at(shared.barrier(), owner);
-    ptx::push(ptx::address_at(ptx::shared_address(to + entry), owner), all.out, barrier);
-    if (layout.row(entry) == 0) {
-        const float4* scale = to + layout.scale(layout.pair(entry));
-        ptx::push(ptx::address_at(ptx::shared_address(scale), owner), all.scale(), barrier);
+__device__ void push_entry(const DecodeArgs& args, const DecodePlace& place, std::uint32_t memory,
+                           const FragmentEntry& at, const Partial& all) {
+    const unsigned fragment = place.head_in_block * Config::kFragments + at.fragment;
+    const unsigned owner = fragment & ((1u << args.splits_log2) - 1);
+    const unsigned slot = fragment >> args.splits_log2;
+    const std::uint32_t there = ptx::address_at(memory, owner);
+    const std::uint32_t barrier = there + args.memory.barrier;
+    const std::uint32_t to = there + args.memory.pushed + place.split * args.memory.pushed_bytes +
+                             slot * PushedFragment::kBytes;
+    ptx::push(to + PushedFragment::entry(0, at.lane), all.out, barrier);
+    if (at.row() == 0) {
+        ptx::push(to + PushedFragment::scale(at.pair()), all.scale(), barrier);
     }
 }
 
 /// Merges and writes the fragments that this thread block owns, once all have been pushed.
 template <class Config>
 __device__ void merge_pushed(const DecodeArgs& args, const DecodePlace& place,
-                             const DecodeMemory<Config>& shared) {
-    const FragmentLayout layout = shared.layout;
-    const int first_head = place.kv_head - place.head_in_block;  // of the thread block
-    const int stride = shared.slots() * layout.bytes();
+                             std::uint32_t memory) {
+    const EntryCount entries = {args.pairs_log2};
 #pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x); i < shared.slots() << layout.entries_log2();
-         i += static_cast<int>(blockDim.x)) {
-        const int slot = i >> layout.entries_log2();
-        const int entry = i & ((1 << layout.entries_log2()) - 1);
-        const int index = (slot << args.splits_log2) + place.split;
-        if (index < shared.num_fragments) {
-            const float4* part = shared.pushed(0) + slot * layout.size();
-            const Partial all =
-                merge_parts(args.splits_log2, part + entry, part + layout.scale(layout.pair(entry)),
-                            stride, LoadShared{});
-            const QueryGroup group = {place.seq, first_head + index / Config::kFragments};
-            write_entry<Config>(args, layout, group, index % Config::kFragments, entry, all);
+    for (unsigned i = threadIdx.x; i < entries.of(args.memory.slots); i += blockDim.x) {
+        const auto [slot, lane] = entries[i];
+        const unsigned index = (slot << args.splits_log2) + place.split;
+        if (index < static_cast<unsigned>(Config::kFragments) << args.heads_log2) {
+            const FragmentEntry at = {index % Config::kFragments, lane};
+            const int head = place.first_head() + static_cast<int>(index / Config::kFragments);
+            const QueryGroup group = {place.seq, head};
+            const std::uint32_t pushed =
+                memory + args.memory.pushed + slot * PushedFragment::kBytes;
+            write_entry<Config>(
+                args, group, at,
+                merge_parts(args.splits_log2, pushed + PushedFragment::entry(0, lane),
+                            pushed + PushedFragment::scale(at.pair()), args.memory.pushed_bytes));
         }
     }
 }

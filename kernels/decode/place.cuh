@@ -64,6 +64,8 @@ struct DecodePlace {
     }
 
     [[nodiscard]] __device__ QueryGroup group() const { return {seq, kv_head}; }
+    /// KV head 0 of the thread block.
+    [[nodiscard]] __device__ int first_head() const { return kv_head - head_in_block; }
 };
 
 /// A length as the caller gave it, no less than 0 and no more than the table has room for.

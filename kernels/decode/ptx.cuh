@@ -28,6 +28,13 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+__device__ inline float4 load_shared(std::uint32_t address) {
+    return *static_cast<const float4*>(__cvta_shared_to_generic(address));
+}
+__device__ inline void store_shared(std::uint32_t address, float4 x) {
+    *static_cast<float4*>(__cvta_shared_to_generic(address)) = x;
+}
+
 // ---- Asynchronous copies, global to shared
 
 /// Asks for 16 bytes, past the first-level cache.
@@ -230,7 +237,7 @@ __device__ inline void wait_for_cluster() {
 }
 
 /// The same shared address in thread block `rank` of the cluster.
-__device__ inline std::uint32_t address_at(std::uint32_t shared_address, int rank) {
+__device__ inline std::uint32_t address_at(std::uint32_t shared_address, unsigned rank) {
     std::uint32_t remote;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared_address), "r"(rank));
     return remote;
@@ -275,7 +282,7 @@ __device__ inline void announce_to_cluster() {
 __device__ inline void wait_for_cluster() {
     __trap();
 }
-__device__ inline std::uint32_t address_at(std::uint32_t, int) {
+__device__ inline std::uint32_t address_at(std::uint32_t, unsigned) {
     return 0;
 }
 __device__ inline void prepare_barrier(std::uint32_t, int) {
