@@ -6,11 +6,11 @@
 namespace nanoserve::gpu_bench {
 
 std::vector<DecodeLaunch> decode_launches() {
-    return {
-        {.read = "paged_attention",
-         .launch = [](const PagedAttentionParams& params, const Workspace& workspace,
-                      cudaStream_t stream) { paged_attention(params, stream, nullptr, workspace); },
-         .workspace_bytes = paged_attention_workspace_bytes}};
+    // Without a workspace, as Day 26 does: with one, long batches are cut up for lengths that
+    // differ.
+    return {{.read = "paged_attention",
+             .launch = [](const PagedAttentionParams& params, const Workspace&,
+                          cudaStream_t stream) { paged_attention(params, stream); }}};
 }
 
 }  // namespace nanoserve::gpu_bench
