@@ -40,10 +40,7 @@ int heads_together(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t 
         return heads_together(load, kMaxWarps, load.is_fp8 ? most_of_the_sms : most_of_the_sms / 2);
     }
     const int many = heads_together(load, kMaxWarps, 8 * most_of_the_sms);
-    const bool is_fp8_of_one_length = load.is_fp8 && num_tiles <= kUneven;
-    const int few = num_tiles >= kLong || is_fp8_of_one_length ? 4
-                    : load.bytes_per_row < kWideRow            ? 2
-                                                               : 1;
+    const int few = num_tiles >= kLong ? 4 : load.bytes_per_row < kWideRow ? 2 : 1;
     return many >= few ? many : heads_together(load, few, most_of_the_sms);
 }
 
@@ -56,8 +53,14 @@ std::int64_t wanted_thread_blocks(const DecodeLoad& load, std::int64_t num_tiles
     if (num_tiles < 64) {
         return 32;
     }
-    const bool few_are_enough = num_tiles < 256 || load.bytes_per_row < kWideRow;
-    return few_are_enough && !load.is_fp8 ? 64 : most_of_the_sms;
+    return num_tiles < kFours && !load.is_fp8 ? 64 : most_of_the_sms;
+}
+
+// KV heads that share a thread block of two warps each: as many as leave two thread blocks for each
+// SM. 1: they don't.
+int heads_of_warp_pairs(const DecodeLoad& load, std::int64_t num_tiles,
+                        std::int64_t most_of_the_sms) {
+    return num_tiles <= kUneven ? heads_together(load, kMaxWarps, 2 * most_of_the_sms) : 1;
 }
 
 // Pairs of short rows whose lengths may differ by much.
@@ -106,6 +109,11 @@ DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
             plan.heads_per_block = plan.num_warps =
                 heads_together(load, num_tiles, most_of_the_sms);
         }
+        return plan;
+    }
+    plan.heads_per_block = heads_of_warp_pairs(load, num_tiles, most_of_the_sms);
+    if (plan.heads_per_block > 1) {
+        plan.num_warps = std::min(2 * plan.heads_per_block, kMaxWarps);
         return plan;
     }
     plan.heads_per_block = heads_together(load, num_tiles, most_of_the_sms);

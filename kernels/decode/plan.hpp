@@ -42,19 +42,22 @@ struct DecodeDevice {
 /// on random ones:
 ///   - up to 32 tokens: one warp for each KV head, nothing to merge; in thread blocks of their own,
 ///     or, where rows are shorter than 256 bytes, as for the next;
-///   - up to 256 tokens as many KV heads of a page together as leave a thread block for every other
-///     SM, with fp8 for every SM: with NHD their rows are neighbours in memory;
+///   - up to 1024 tokens as many KV heads of a page together, two warps each or one of eight, as
+///     leave two thread blocks for each SM: with NHD their rows are neighbours in memory, and one
+///     thread block reads on while another merges;
+///   - where those are too few, up to 256 tokens as many heads as leave a thread block for every
+///     other SM, with fp8 for every SM;
 ///   - beyond, thread blocks of one KV head, or of two where rows are shorter than 256 bytes, so
 ///     that lengths that differ even out over the SMs; more heads where 8 thread blocks for each SM
-///     are left, and up to four from 16384 tokens on, of fp8 also up to 1024;
+///     are left, and up to four from 16384 tokens on;
 ///   - such pairs of short rows beyond 1024 tokens by clusters of four thread blocks with half the
 ///     warps: where lengths differ, the long ones end sooner, and where they don't a little is
 ///     lost;
 ///   - rows of 64 bytes from 4096 tokens on, where four heads together still leave a thread block
 ///     for every SM, by clusters of eight thread blocks of four warps, each with a head of its own;
 ///   - where even one KV head each leaves SMs idle, the history is split: from 256 tokens until 32
-///     thread blocks work, from 1024 until 64 do, and rows of 256 bytes from 4096 and fp8 from 1024
-///     until all SMs do;
+///     thread blocks work, from 1024 until 64 do, and from 4096, of fp8 from 1024, until all SMs
+///     do;
 ///   - warps: no more than have two tiles of 16 tokens each, or one up to 256 tokens;
 ///   - with a workspace, from 16384 tokens on, a balanced launch.
 /// The lengths themselves may change under a captured graph: the plan only asks for their limit.

@@ -47,23 +47,31 @@ TEST_CASE("the plan's edges are those that were measured", "[decode]") {
     CHECK(plan_decode(load(8, 256), kH200) == DecodePlan{8, 1, 1, true});
     CHECK(plan_decode(load(8, 1024), kH200) == DecodePlan{8, 1, 1, true});
     CHECK(plan_decode(load(8, 4096), kH200) == DecodePlan{8, 1, 2, true});
-    CHECK(plan_decode(load(64, 256), kH200) == DecodePlan{8, 8, 1, true});
+    CHECK(plan_decode(load(58, 256), kH200) == DecodePlan{8, 4, 1, true});
+    CHECK(plan_decode(load(59, 256), kH200) == DecodePlan{4, 2, 1, true});
+    CHECK(plan_decode(load(64, 1024), kH200) == DecodePlan{4, 2, 1, true});
+    CHECK(plan_decode(load(64, 1040), kH200) == DecodePlan{8, 1, 1, true});
+    CHECK(plan_decode(load(118, 256), kH200) == DecodePlan{8, 4, 1, true});
+    CHECK(plan_decode(load(256, 256), kH200) == DecodePlan{8, 8, 1, true});
+    CHECK(plan_decode(load(256, 1024), kH200) == DecodePlan{8, 8, 1, true});
+    CHECK(plan_decode(load(256, 1040), kH200) == DecodePlan{8, 2, 1, true});
     CHECK(plan_decode(load(64, 4096), kH200) == DecodePlan{8, 1, 1, true});
     CHECK(plan_decode(load(64, 16384), kH200) == DecodePlan{8, 4, 1, true});
     CHECK(plan_decode(load(256, 4096), kH200) == DecodePlan{8, 2, 1, true});
 }
 
-TEST_CASE("rows shorter than 256 bytes are read together, and split less", "[decode]") {
+TEST_CASE("rows shorter than 256 bytes are read together", "[decode]") {
     const auto narrow = [](std::int64_t num_seqs, std::int64_t max_tokens) {
         DecodeLoad load = ::load(num_seqs, max_tokens);
         load.bytes_per_row = 128;
         return plan_decode(load, kH200);
     };
-    CHECK(narrow(64, 1024) == DecodePlan{8, 2, 1, true});
+    CHECK(narrow(64, 1024) == DecodePlan{4, 2, 1, true});
     CHECK(narrow(64, 1040) == DecodePlan{4, 2, 4, true});
     CHECK(narrow(64, 8192) == DecodePlan{4, 2, 4, true});
     CHECK(narrow(64, 16384) == DecodePlan{8, 4, 1, true});
-    CHECK(narrow(8, 4096) == DecodePlan{8, 1, 1, true});
+    CHECK(narrow(8, 1024) == DecodePlan{8, 1, 1, true});
+    CHECK(narrow(8, 4096) == DecodePlan{8, 1, 2, true});
     CHECK(narrow(64, 16) == DecodePlan{8, 8, 1, false});
     CHECK(narrow(8, 16) == DecodePlan{1, 1, 1, false});
     CHECK(plan_decode(load(64, 16), kH200) == DecodePlan{1, 1, 1, true});
@@ -83,8 +91,9 @@ TEST_CASE("fp8 keeps all SMs at work, with fewer heads together", "[decode]") {
     CHECK(fp8(8, 4096) == DecodePlan{8, 1, 2, true});
     CHECK(fp8(1, 65536) == DecodePlan{8, 1, 8, true});
     CHECK(fp8(64, 16).heads_per_block == 4);
-    CHECK(fp8(64, 256).heads_per_block == 4);
-    CHECK(fp8(64, 1024) == DecodePlan{8, 4, 1, true});
+    CHECK(fp8(32, 256).heads_per_block == 2);
+    CHECK(fp8(64, 256) == DecodePlan{4, 2, 1, true});
+    CHECK(fp8(64, 1024) == DecodePlan{4, 2, 1, true});
     CHECK(fp8(64, 2048) == DecodePlan{4, 2, 4, true});
     const bool are_fours = bytes_per_row == 64;
     CHECK(fp8(64, 4096) == DecodePlan{4, are_fours ? 4 : 2, are_fours ? 8 : 4, true});
