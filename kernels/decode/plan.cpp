@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kTileTokens = 16;
 constexpr std::int64_t kShort = 16;     // tiles: 256 tokens
 constexpr std::int64_t kUneven = 64;    // tiles: 1024 tokens; with more room lengths differ
-constexpr std::int64_t kFours = 256;    // tiles: 4096 tokens
+constexpr std::int64_t kLonger = 256;   // tiles: 4096 tokens
 constexpr std::int64_t kLong = 1024;    // tiles: 16384 tokens
 constexpr std::int64_t kShortRow = 64;  // bytes
 constexpr std::int64_t kWideRow = 256;  // bytes
@@ -53,7 +53,8 @@ std::int64_t wanted_thread_blocks(const DecodeLoad& load, std::int64_t num_tiles
     if (num_tiles < 64) {
         return 32;
     }
-    return num_tiles < kFours && !load.is_fp8 ? 64 : most_of_the_sms;
+    const bool few_are_enough = num_tiles < kLonger || load.bytes_per_row < kWideRow;
+    return few_are_enough && !load.is_fp8 ? 64 : most_of_the_sms;
 }
 
 // KV heads that share a thread block of two warps each: as many as leave two thread blocks for each
@@ -69,10 +70,16 @@ bool are_uneven_pairs(const DecodeLoad& load, std::int64_t num_tiles, int heads_
            num_tiles < kLong;
 }
 
-// Many long histories of the shortest rows, two of which share a line of the cache.
-bool are_fours(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms) {
-    return load.is_fp8 && load.bytes_per_row <= kShortRow && num_tiles >= kFours &&
-           heads_together(load, 4, most_of_the_sms) == 4;
+// KV heads of the shortest rows, two of which share a line of the cache, that a cluster of the
+// largest size reads together. 1: it should not.
+int heads_in_lines(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms) {
+    if (!load.is_fp8 || load.bytes_per_row > kShortRow || num_tiles < kLonger) {
+        return 1;
+    }
+    if (heads_together(load, 4, most_of_the_sms) == 4) {
+        return 4;
+    }
+    return num_tiles < kLong ? 1 : heads_together(load, 2, most_of_the_sms / kMaxSplits);
 }
 
 int splits(std::int64_t wanted, std::int64_t thread_blocks) {
@@ -123,13 +130,15 @@ DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
         plan.evict_first = plan.balance = true;
         return plan;
     }
-    if (device.has_clusters && are_fours(load, num_tiles, most_of_the_sms)) {
-        plan.heads_per_block = plan.num_warps = 4;
+    const int in_lines = heads_in_lines(load, num_tiles, most_of_the_sms);
+    if (device.has_clusters && in_lines > 1) {
+        plan.heads_per_block = in_lines;
         plan.num_splits = kMaxSplits;
         return plan;
     }
     if (device.has_clusters && are_uneven_pairs(load, num_tiles, plan.heads_per_block)) {
-        plan.num_warps = plan.num_splits = 4;
+        plan.num_warps = 4;
+        plan.num_splits = num_tiles < kLonger ? 4 : kMaxSplits;
         return plan;
     }
     if (plan.heads_per_block == 1 && device.has_clusters) {

@@ -51,13 +51,14 @@ struct DecodeDevice {
 ///     that lengths that differ even out over the SMs; more heads where 8 thread blocks for each SM
 ///     are left, and up to four from 16384 tokens on;
 ///   - such pairs of short rows beyond 1024 tokens by clusters of four thread blocks with half the
-///     warps: where lengths differ, the long ones end sooner, and where they don't a little is
-///     lost;
-///   - rows of 64 bytes from 4096 tokens on, where four heads together still leave a thread block
-///     for every SM, by clusters of eight thread blocks of four warps, each with a head of its own;
+///     warps, from 4096 of eight: where lengths differ, the long ones end sooner, and where they
+///     don't a little is lost;
+///   - rows of 64 bytes, two of which share a line of the cache, by clusters of eight thread
+///     blocks: from 4096 tokens on with four heads, where that leaves a cluster for every SM, and
+///     from 16384 on with two, where that leaves a thread block for every SM;
 ///   - where even one KV head each leaves SMs idle, the history is split: from 256 tokens until 32
-///     thread blocks work, from 1024 until 64 do, and from 4096, of fp8 from 1024, until all SMs
-///     do;
+///     thread blocks work, from 1024 until 64 do, and rows of 256 bytes from 4096 and fp8 from 1024
+///     until all SMs do;
 ///   - warps: no more than have two tiles of 16 tokens each, or one up to 256 tokens;
 ///   - with a workspace, from 16384 tokens on, a balanced launch.
 /// The lengths themselves may change under a captured graph: the plan only asks for their limit.

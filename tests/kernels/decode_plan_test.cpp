@@ -60,7 +60,7 @@ TEST_CASE("the plan's edges are those that were measured", "[decode]") {
     CHECK(plan_decode(load(256, 4096), kH200) == DecodePlan{8, 2, 1, true});
 }
 
-TEST_CASE("rows shorter than 256 bytes are read together", "[decode]") {
+TEST_CASE("rows shorter than 256 bytes are read together, and split less", "[decode]") {
     const auto narrow = [](std::int64_t num_seqs, std::int64_t max_tokens) {
         DecodeLoad load = ::load(num_seqs, max_tokens);
         load.bytes_per_row = 128;
@@ -68,10 +68,12 @@ TEST_CASE("rows shorter than 256 bytes are read together", "[decode]") {
     };
     CHECK(narrow(64, 1024) == DecodePlan{4, 2, 1, true});
     CHECK(narrow(64, 1040) == DecodePlan{4, 2, 4, true});
-    CHECK(narrow(64, 8192) == DecodePlan{4, 2, 4, true});
+    CHECK(narrow(64, 4080) == DecodePlan{4, 2, 4, true});
+    CHECK(narrow(64, 4096) == DecodePlan{4, 2, 8, true});
+    CHECK(narrow(64, 16368) == DecodePlan{4, 2, 8, true});
     CHECK(narrow(64, 16384) == DecodePlan{8, 4, 1, true});
     CHECK(narrow(8, 1024) == DecodePlan{8, 1, 1, true});
-    CHECK(narrow(8, 4096) == DecodePlan{8, 1, 2, true});
+    CHECK(narrow(8, 4096) == DecodePlan{8, 1, 1, true});
     CHECK(narrow(64, 16) == DecodePlan{8, 8, 1, false});
     CHECK(narrow(8, 16) == DecodePlan{1, 1, 1, false});
     CHECK(plan_decode(load(64, 16), kH200) == DecodePlan{1, 1, 1, true});
@@ -95,11 +97,19 @@ TEST_CASE("fp8 keeps all SMs at work, with fewer heads together", "[decode]") {
     CHECK(fp8(64, 256) == DecodePlan{4, 2, 1, true});
     CHECK(fp8(64, 1024) == DecodePlan{4, 2, 1, true});
     CHECK(fp8(64, 2048) == DecodePlan{4, 2, 4, true});
-    const bool are_fours = bytes_per_row == 64;
-    CHECK(fp8(64, 4096) == DecodePlan{4, are_fours ? 4 : 2, are_fours ? 8 : 4, true});
-    CHECK(fp8(256, 65536) == DecodePlan{are_fours ? 4 : 8, 4, are_fours ? 8 : 1, true});
-    CHECK(fp8(8, 65536) == DecodePlan{8, 1, 2, true});
-    CHECK(fp8(7, 65536) == DecodePlan{8, 1, 4, true});
+    if (bytes_per_row == 128) {
+        CHECK(fp8(64, 4096) == DecodePlan{4, 2, 8, true});
+        CHECK(fp8(256, 65536) == DecodePlan{8, 4, 1, true});
+        CHECK(fp8(8, 65536) == DecodePlan{8, 1, 2, true});
+    } else {  // heads that share lines
+        CHECK(fp8(64, 4096) == DecodePlan{8, 4, 8, true});
+        CHECK(fp8(256, 65536) == DecodePlan{8, 4, 8, true});
+        CHECK(fp8(58, 16368) == DecodePlan{4, 2, 8, true});
+        CHECK(fp8(8, 16368) == DecodePlan{8, 1, 2, true});
+        CHECK(fp8(8, 16384) == DecodePlan{8, 2, 8, true});
+        CHECK(fp8(4, 65536) == DecodePlan{8, 2, 8, true});
+    }
+    CHECK(fp8(3, 65536) == DecodePlan{8, 1, 8, true});
 }
 
 TEST_CASE("a launch is balanced for several long histories, if there is a workspace", "[decode]") {
