@@ -7,11 +7,13 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 #include <kernels/clock_graph.hpp>
 #include <kernels/paged_decode.hpp>
 
 using namespace nanoserve;
 using namespace nanoserve::testing;
+using Catch::Generators::from_range;
 
 namespace {
 
@@ -84,25 +86,46 @@ struct Shape {
     std::int32_t seq_len;
 };
 
+const Shape kShapes[] = {{{}, 16},
+                         {{.num_warps = 8}, 700},
+                         {{.num_warps = 4, .heads_per_block = 4}, 300},
+                         {{.num_warps = 8, .num_splits = 8}, 2000},
+                         {{8, 1, 1, true, true}, 2000}};
+
+PagedCase case_of(std::int32_t seq_len) {
+    return PagedCase({.shape = {.num_q_heads = 16, .num_kv_heads = 4, .head_dim = 64},
+                      .block_size = 16,
+                      .seq_lens = {seq_len, 1, seq_len, 0, seq_len / 2},
+                      .dtype = DType::bf16,
+                      .io_dtype = DType::bf16});
+}
+
+constexpr int kRepeats = 4;
+
 }  // namespace
 
 TEST_CASE("a launch that overlaps the one before it still reads what that one wrote",
           "[kernels][decode][overlap]") {
     needs_gpu();
-    const auto& [plan, seq_len] = GENERATE(Shape{{}, 16}, Shape{{.num_warps = 8}, 700},
-                                           Shape{{.num_warps = 4, .heads_per_block = 4}, 300},
-                                           Shape{{.num_warps = 8, .num_splits = 8}, 2000},
-                                           Shape{{8, 1, 1, true, true}, 2000});
+    const auto& [plan, seq_len] = GENERATE(from_range(kShapes));
     CAPTURE(plan.num_warps, plan.heads_per_block, plan.num_splits, plan.balance, seq_len);
-    PagedCase test({.shape = {.num_q_heads = 16, .num_kv_heads = 4, .head_dim = 64},
-                    .block_size = 16,
-                    .seq_lens = {seq_len, 1, seq_len, 0, seq_len / 2},
-                    .dtype = DType::bf16,
-                    .io_dtype = DType::bf16});
+    PagedCase test = case_of(seq_len);
     Chain chain(test, plan);
     const auto expected = chain.run(LaunchOrder::after_previous);
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < kRepeats; ++i) {
         REQUIRE(chain.run(LaunchOrder::overlapping_previous) == expected);
+    }
+}
+
+TEST_CASE("captured launches that overlap read what those before them wrote",
+          "[kernels][decode][overlap]") {
+    needs_gpu();
+    const auto& [plan, seq_len] = GENERATE(from_range(kShapes));
+    CAPTURE(plan.num_warps, plan.heads_per_block, plan.num_splits, plan.balance, seq_len);
+    PagedCase test = case_of(seq_len);
+    Chain chain(test, plan);
+    const auto expected = chain.run(LaunchOrder::after_previous);
+    for (int i = 0; i < kRepeats; ++i) {
         REQUIRE(chain.replay(LaunchOrder::overlapping_previous) == expected);
     }
 }
