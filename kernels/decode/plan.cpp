@@ -82,6 +82,33 @@ int heads_in_lines(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t 
     return num_tiles < kLong ? 1 : heads_together(load, 2, most_of_the_sms / kMaxSplits);
 }
 
+// Clusters that read long histories of short rows. Whether there are some.
+bool cut_short_rows(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms,
+                    DecodePlan& plan) {
+    const int in_lines = heads_in_lines(load, num_tiles, most_of_the_sms);
+    if (in_lines > 1) {
+        plan.heads_per_block = in_lines;
+        plan.num_splits = kMaxSplits;
+        return true;
+    }
+    if (are_uneven_pairs(load, num_tiles, plan.heads_per_block)) {
+        plan.num_warps = kMaxWarps / 2;
+        plan.num_splits = num_tiles < kLonger ? 4 : kMaxSplits;
+        return true;
+    }
+    return false;
+}
+
+// A warp has two tiles, or one where histories are short.
+void drop_idle_warps(std::int64_t num_tiles, DecodePlan& plan) {
+    const std::int64_t tiles_of_a_warp = num_tiles <= kShort ? 1 : 2;
+    while (plan.num_warps > plan.heads_per_block &&
+           num_tiles <
+               tiles_of_a_warp * plan.num_splits * (plan.num_warps / plan.heads_per_block)) {
+        plan.num_warps /= 2;
+    }
+}
+
 int splits(std::int64_t wanted, std::int64_t thread_blocks) {
     int splits = 1;
     while (splits < kMaxSplits && thread_blocks * splits < wanted) {
@@ -130,27 +157,14 @@ DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
         plan.evict_first = plan.balance = true;
         return plan;
     }
-    const int in_lines = heads_in_lines(load, num_tiles, most_of_the_sms);
-    if (device.has_clusters && in_lines > 1) {
-        plan.heads_per_block = in_lines;
-        plan.num_splits = kMaxSplits;
-        return plan;
-    }
-    if (device.has_clusters && are_uneven_pairs(load, num_tiles, plan.heads_per_block)) {
-        plan.num_warps = 4;
-        plan.num_splits = num_tiles < kLonger ? 4 : kMaxSplits;
+    if (device.has_clusters && cut_short_rows(load, num_tiles, most_of_the_sms, plan)) {
         return plan;
     }
     if (plan.heads_per_block == 1 && device.has_clusters) {
         plan.num_splits = splits(wanted_thread_blocks(load, num_tiles, most_of_the_sms),
                                  load.num_seqs * load.num_kv_heads);
     }
-    const std::int64_t tiles_of_a_warp = num_tiles <= kShort ? 1 : 2;
-    while (plan.num_warps > plan.heads_per_block &&
-           num_tiles <
-               tiles_of_a_warp * plan.num_splits * (plan.num_warps / plan.heads_per_block)) {
-        plan.num_warps /= 2;
-    }
+    drop_idle_warps(num_tiles, plan);
     return plan;
 }
 
