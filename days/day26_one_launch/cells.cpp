@@ -57,6 +57,42 @@ std::vector<ReadCell> other_cells() {
     return cells;
 }
 
+std::vector<ReadCell> plan_cells() {
+    struct Batch {
+        std::int64_t num_seqs, seq_len;
+        Pattern pattern = Pattern::uniform;
+    };
+    constexpr Batch kBatches[] = {{1, 256},
+                                  {1, 4096},
+                                  {8, 256},
+                                  {64, 256},
+                                  {256, 256},
+                                  {8, 1024},
+                                  {64, 1024},
+                                  {64, 1024, Pattern::ragged},
+                                  {256, 1024},
+                                  {256, 1024, Pattern::ragged},
+                                  {8, 4096},
+                                  {64, 4096},
+                                  {64, 4096, Pattern::ragged},
+                                  {8, 16384},
+                                  {64, 16384},
+                                  {8, 65536}};
+    std::vector<ReadCell> cells;
+    for (const std::int32_t head_dim : {64, 128}) {
+        for (const DType dtype : {DType::bf16, DType::fp8_e4m3}) {
+            for (const Batch& batch : kBatches) {
+                cells.push_back({.shape = {32, 8, head_dim},
+                                 .num_seqs = batch.num_seqs,
+                                 .seq_len = batch.seq_len,
+                                 .pattern = batch.pattern,
+                                 .dtype = dtype});
+            }
+        }
+    }
+    return cells;
+}
+
 std::vector<ReadCell> road_cells() {
     std::vector<ReadCell> cells;
     for (const std::int32_t head_dim : {64, 128}) {

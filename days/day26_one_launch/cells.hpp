@@ -17,4 +17,7 @@ namespace nanoserve::day26 {
 /// there.
 [[nodiscard]] std::vector<gpu_bench::ReadCell> other_cells();
 
+/// Batches on both sides of the plan's edges, in bf16 and in fp8.
+[[nodiscard]] std::vector<gpu_bench::ReadCell> plan_cells();
+
 }  // namespace nanoserve::day26

@@ -71,7 +71,7 @@ ReadResult foretold_ceiling(const char* read, const char* layout, double predict
     return {read, layout, "alone", {}, predicted_us};
 }
 
-int run(const DecodeDay& day, int argc, const char* const* argv) {
+int run(DecodeDay day, int argc, const char* const* argv) {
     const auto parsed = parse_decode_options(day, argc, argv);
     if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
         fmt::print(refusal->status == kFine ? stdout : stderr, "{}{}\n",
@@ -79,6 +79,9 @@ int run(const DecodeDay& day, int argc, const char* const* argv) {
         return refusal->status;
     }
     const DecodeOptions& options = std::get<DecodeOptions>(parsed);
+    if (!options.set.reads.empty()) {
+        day.reads = options.set.reads;
+    }
     if (reason_for_no_measurement()) {
         tell_without_gpu(day, options);
     } else {

@@ -31,9 +31,10 @@ struct DecodeRead {
 
 /// The cells of one result file.
 struct CellSet {
-    std::string name;             ///< as the flag --shapes takes it
-    std::string stem;             ///< of the files: "day-26-one-launch"
-    std::vector<ReadCell> cells;  ///< no two alike but for block_size or order of the pool
+    std::string name;                    ///< as the flag --shapes takes it
+    std::string stem;                    ///< of the files: "day-26-one-launch"
+    std::vector<ReadCell> cells;         ///< no two alike but for block_size or order of the pool
+    std::vector<DecodeRead> reads = {};  ///< what is read there; empty: what the day reads
 };
 
 /// What a day brings to the program.

@@ -23,6 +23,18 @@ std::vector<std::string> names_of(const std::vector<Named>& all) {
     return names;
 }
 
+std::vector<DecodeRead> all_reads(const DecodeDay& day) {
+    std::vector<DecodeRead> reads = day.reads;
+    for (const CellSet& set : day.sets) {
+        for (const DecodeRead& read : set.reads) {
+            if (std::ranges::find(reads, read.name, &DecodeRead::name) == reads.end()) {
+                reads.push_back(read);
+            }
+        }
+    }
+    return reads;
+}
+
 bool is_named(const ReadCell& cell, const std::vector<std::string>& texts) {
     const std::string label = " " + label_of(cell) + " ";
     return texts.empty() || std::ranges::any_of(texts, [&](const std::string& text) {
@@ -60,7 +72,7 @@ void add_flags(CLI::App& app, const DecodeDay& day, Flags& flags) {
         ->delimiter(',');
     app.add_option("--only", options.only, "only these reads, besides the ceilings")
         ->delimiter(',')
-        ->check(CLI::IsMember(names_of(day.reads)));
+        ->check(CLI::IsMember(names_of(all_reads(day))));
 }
 
 std::variant<DecodeOptions, Refusal> understand(const DecodeDay& day, Flags flags) {
