@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kTileTokens = 16;
 constexpr std::int64_t kShort = 16;     // tiles: 256 tokens
-constexpr std::int64_t kUneven = 64;    // tiles: 1024 tokens; with more room lengths differ
+constexpr std::int64_t kMedium = 64;    // tiles: 1024 tokens
 constexpr std::int64_t kLonger = 256;   // tiles: 4096 tokens
 constexpr std::int64_t kLong = 1024;    // tiles: 16384 tokens
 constexpr std::int64_t kShortRow = 64;  // bytes
@@ -50,23 +50,27 @@ std::int64_t wanted_thread_blocks(const DecodeLoad& load, std::int64_t num_tiles
     if (num_tiles < kShort) {
         return 1;
     }
-    if (num_tiles < 64) {
+    if (num_tiles < kMedium) {
         return 32;
     }
     const bool few_are_enough = num_tiles < kLonger || load.bytes_per_row < kWideRow;
     return few_are_enough && !load.is_fp8 ? 64 : most_of_the_sms;
 }
 
-// KV heads that share a thread block of two warps each: as many as leave two thread blocks for each
-// SM. 1: they don't.
-int heads_of_warp_pairs(const DecodeLoad& load, std::int64_t num_tiles,
-                        std::int64_t most_of_the_sms) {
-    return num_tiles <= kUneven ? heads_together(load, kMaxWarps, 2 * most_of_the_sms) : 1;
+// Several KV heads for each thread block, with two warps each, where that leaves two thread blocks
+// for each SM.
+std::optional<DecodePlan> cut_by_warp_pairs(const DecodeLoad& load, std::int64_t num_tiles,
+                                            std::int64_t most_of_the_sms) {
+    const int heads = heads_together(load, kMaxWarps, 2 * most_of_the_sms);
+    if (num_tiles > kMedium || heads == 1) {
+        return {};
+    }
+    return DecodePlan{.num_warps = std::min(2 * heads, kMaxWarps), .heads_per_block = heads};
 }
 
 // Pairs of short rows whose lengths may differ by much.
 bool are_uneven_pairs(const DecodeLoad& load, std::int64_t num_tiles, int heads_per_block) {
-    return heads_per_block == 2 && load.bytes_per_row < kWideRow && num_tiles > kUneven &&
+    return heads_per_block == 2 && load.bytes_per_row < kWideRow && num_tiles > kMedium &&
            num_tiles < kLong;
 }
 
@@ -82,21 +86,20 @@ int heads_in_lines(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t 
     return num_tiles < kLong ? 1 : heads_together(load, 2, most_of_the_sms / kMaxSplits);
 }
 
-// Clusters that read long histories of short rows. Whether there are some.
-bool cut_short_rows(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms,
-                    DecodePlan& plan) {
+// Clusters that read long histories of short rows.
+std::optional<DecodePlan> cut_short_rows(const DecodeLoad& load, std::int64_t num_tiles,
+                                         std::int64_t most_of_the_sms, int heads_per_block) {
     const int in_lines = heads_in_lines(load, num_tiles, most_of_the_sms);
     if (in_lines > 1) {
-        plan.heads_per_block = in_lines;
-        plan.num_splits = kMaxSplits;
-        return true;
+        return DecodePlan{
+            .num_warps = kMaxWarps, .heads_per_block = in_lines, .num_splits = kMaxSplits};
     }
-    if (are_uneven_pairs(load, num_tiles, plan.heads_per_block)) {
-        plan.num_warps = kMaxWarps / 2;
-        plan.num_splits = num_tiles < kLonger ? 4 : kMaxSplits;
-        return true;
+    if (are_uneven_pairs(load, num_tiles, heads_per_block)) {
+        return DecodePlan{.num_warps = kMaxWarps / 2,
+                          .heads_per_block = heads_per_block,
+                          .num_splits = num_tiles < kLonger ? 4 : kMaxSplits};
     }
-    return false;
+    return {};
 }
 
 // A warp has two tiles, or one where histories are short.
@@ -130,41 +133,50 @@ bool is_multiple(const void* pointer, std::int64_t bytes) {
     return reinterpret_cast<std::uintptr_t>(pointer) % static_cast<std::uintptr_t>(bytes) == 0;
 }
 
+// Histories of one tile or two: nothing is merged.
+DecodePlan cut_tiles(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms) {
+    const int heads =
+        load.bytes_per_row < kWideRow ? heads_together(load, num_tiles, most_of_the_sms) : 1;
+    return {.num_warps = heads, .heads_per_block = heads};
+}
+
+// Everything but evict_first.
+DecodePlan cut(const DecodeLoad& load, std::int64_t num_tiles, const DecodeDevice& device) {
+    const std::int64_t most_of_the_sms = device.num_sms * 9 / 10;
+    if (num_tiles <= 2) {
+        return cut_tiles(load, num_tiles, most_of_the_sms);
+    }
+    if (const auto plan = cut_by_warp_pairs(load, num_tiles, most_of_the_sms)) {
+        return *plan;
+    }
+    if (is_worth_balancing(load, num_tiles)) {
+        return {.num_warps = kMaxWarps,
+                .heads_per_block = heads_together(load, 2, most_of_the_sms),
+                .balance = true};
+    }
+    DecodePlan plan = {.num_warps = kMaxWarps,
+                       .heads_per_block = heads_together(load, num_tiles, most_of_the_sms)};
+    if (device.has_clusters) {
+        if (const auto short_rows =
+                cut_short_rows(load, num_tiles, most_of_the_sms, plan.heads_per_block)) {
+            return *short_rows;
+        }
+        if (plan.heads_per_block == 1) {
+            plan.num_splits = splits(wanted_thread_blocks(load, num_tiles, most_of_the_sms),
+                                     load.num_seqs * load.num_kv_heads);
+        }
+    }
+    drop_idle_warps(num_tiles, plan);
+    return plan;
+}
+
 }  // namespace
 
 DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
-    const std::int64_t num_tiles = (load.max_tokens + kTileTokens - 1) / kTileTokens;
     const std::int64_t all_bytes =
         2 * load.num_seqs * load.num_kv_heads * load.max_tokens * load.bytes_per_row;
-    DecodePlan plan{.evict_first = all_bytes >= kWorthEvicting};
-    const std::int64_t most_of_the_sms = device.num_sms * 9 / 10;
-    if (num_tiles <= 2) {
-        if (load.bytes_per_row < kWideRow) {
-            plan.heads_per_block = plan.num_warps =
-                heads_together(load, num_tiles, most_of_the_sms);
-        }
-        return plan;
-    }
-    plan.heads_per_block = heads_of_warp_pairs(load, num_tiles, most_of_the_sms);
-    if (plan.heads_per_block > 1) {
-        plan.num_warps = std::min(2 * plan.heads_per_block, kMaxWarps);
-        return plan;
-    }
-    plan.heads_per_block = heads_together(load, num_tiles, most_of_the_sms);
-    plan.num_warps = kMaxWarps;
-    if (is_worth_balancing(load, num_tiles)) {
-        plan.heads_per_block = heads_together(load, 2, most_of_the_sms);
-        plan.evict_first = plan.balance = true;
-        return plan;
-    }
-    if (device.has_clusters && cut_short_rows(load, num_tiles, most_of_the_sms, plan)) {
-        return plan;
-    }
-    if (plan.heads_per_block == 1 && device.has_clusters) {
-        plan.num_splits = splits(wanted_thread_blocks(load, num_tiles, most_of_the_sms),
-                                 load.num_seqs * load.num_kv_heads);
-    }
-    drop_idle_warps(num_tiles, plan);
+    DecodePlan plan = cut(load, (load.max_tokens + kTileTokens - 1) / kTileTokens, device);
+    plan.evict_first = plan.balance || all_bytes >= kWorthEvicting;
     return plan;
 }
 

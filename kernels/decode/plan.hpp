@@ -41,18 +41,17 @@ struct DecodeDevice {
 /// The plan for a batch. Rule and edges, measured on an H200 with 8 KV heads, on equal lengths and
 /// on random ones:
 ///   - up to 32 tokens: one warp for each KV head, nothing to merge; in thread blocks of their own,
-///     or, where rows are shorter than 256 bytes, as for the next;
-///   - up to 1024 tokens as many KV heads of a page together, two warps each or one of eight, as
-///     leave two thread blocks for each SM: with NHD their rows are neighbours in memory, and one
-///     thread block reads on while another merges;
-///   - where those are too few, up to 256 tokens as many heads as leave a thread block for every
-///     other SM, with fp8 for every SM;
+///     or, where rows are shorter than 256 bytes, as many heads together as leave a thread block
+///     for every other SM, with fp8 for every SM: with NHD their rows are neighbours in memory;
+///   - up to 1024 tokens, where two or more heads together leave two thread blocks for each SM, as
+///     many of them as do, up to eight, with two warps each or eight in all;
+///   - otherwise up to 256 tokens heads together as for 32;
 ///   - beyond, thread blocks of one KV head, or of two where rows are shorter than 256 bytes, so
 ///     that lengths that differ even out over the SMs; more heads where 8 thread blocks for each SM
 ///     are left, and up to four from 16384 tokens on;
-///   - such pairs of short rows beyond 1024 tokens by clusters of four thread blocks with half the
-///     warps, from 4096 of eight: where lengths differ, the long ones end sooner, and where they
-///     don't a little is lost;
+///   - such pairs of short rows beyond 1024 tokens and below 16384 by clusters of four thread
+///     blocks with half the warps, from 4096 on of eight: where lengths differ, the long ones end
+///     sooner, and where they don't a little is lost;
 ///   - rows of 64 bytes, two of which share a line of the cache, by clusters of eight thread
 ///     blocks: from 4096 tokens on with four heads, where that leaves a cluster for every SM, and
 ///     from 16384 on with two, where that leaves a thread block for every SM;
