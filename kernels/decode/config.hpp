@@ -82,7 +82,7 @@ struct DecodeConfig {
 /// block has read (row = seq * num_kv_heads + KV head), then of the pieces that helpers have read.
 struct DecodeWorkspace {
     unsigned* arrivals;  ///< [num_rows], partial results that are there; 0 between launches
-    char* partials;      ///< [num_rows + num_slots] of what a warp has of a group (WarpPartial)
+    char* partials;      ///< [2 * num_rows + num_helpers], a WarpPartial each
 };
 
 /// The shared memory of a thread block, in bytes: the warps' rings, in which they later leave their

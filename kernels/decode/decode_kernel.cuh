@@ -12,8 +12,9 @@
 //          with 8 warps 128 KB: Little's law asks for 33 KB, an H200 is fastest from 128 KB on.
 // Steps    per warp: ask for kStages tiles → per tile: wait for it, score, weigh, add values
 //          (warp_attention.cuh), ask for the next (kv_ring.cuh) →
-//          store_partials; then merge_warps → merge_pushed (fragments.cuh). No thread block barrier
-//          before the merge. Balanced launches: balance.cuh and schedule.hpp.
+//          store_partials; then merge_warps → merge_pushed (fragments.cuh). Before the merge warps
+//          meet once, and only those of a cluster, while the first tiles are on their way. Balanced
+//          launches: balance.cuh and schedule.hpp.
 // Edges    no visible token: out = 0, lse = -inf. Rows behind the last token arrive as zeros and
 //          their scores are masked. Blocks outside the pool are left out, lengths clamped. Blocks
 //          of fewer than 16 tokens, and sliding windows: each row of a tile finds its own. A sink
@@ -279,6 +280,8 @@ __global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
 // them.
 template <class Config>
 __device__ void read_own_rows(const DecodeArgs& args, std::uint32_t shared) {
+    // What is asked for before a row's limit is known lies below it.
+    static_assert(kSmallestOwnLimit >= Config::kMaxThreads / kWarpSize * Config::kStages);
     const unsigned blocks_per_seq = static_cast<unsigned>(args.num_kv_heads) >> args.heads_log2;
     const DecodePlace place(static_cast<int>(blockIdx.x / blocks_per_seq),
                             blockIdx.x % blocks_per_seq, args.heads_log2, args.warps_log2);

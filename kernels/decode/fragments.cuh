@@ -10,11 +10,11 @@
 #include <kernels/decode/warp_attention.cuh>
 
 // Partial results and their merge. The unit is a fragment: what the lanes of a warp hold of one
-// product, 16 elements of up to 8 query heads. It is stored, pushed and merged as it lies in the
-// registers, an entry of four floats for each lane whose heads exist: nothing is transposed, and
-// each thread merges an entry of its own. With short histories a merge takes as long as the tiles
-// before it, and its time is the number of its instructions: sizes and offsets that all threads
-// share are worked out on the host (DecodeArgs).
+// product, 16 elements of up to 8 query heads. It is stored as it lies in the registers, an entry
+// of four floats for each lane; those whose heads exist are merged and pushed. Nothing is
+// transposed, and each thread merges an entry of its own. With short histories a merge takes as
+// long as the tiles before it, and its time is the number of its instructions: sizes and offsets
+// that all threads share are worked out on the host (DecodeArgs).
 
 namespace nanoserve {
 

@@ -76,7 +76,7 @@ __device__ BlockId first_block(const DecodeArgs& args, int seq) {
 }
 
 /// One warp's ring of tiles on their way from the pool: kStages tiles of K and V are asked for
-/// before the first is used. No thread waits for another warp.
+/// before the first is used. For its tiles no warp waits for another.
 template <class Config>
 class KVRing {
     // Rows of which a warp copies kLanesPerRow chunks at once, and how often to copy a tile and a

@@ -14,7 +14,7 @@ struct SoftmaxEnd {
     /// The natural logarithm of the sum of exp(score).
     [[nodiscard]] __device__ float lse() const {
         constexpr float kLn2 = 0.693147181f;
-        return sum > 0.0f ? (max + log2f(sum)) * kLn2 : -INFINITY;
+        return sum == 0.0f ? -INFINITY : (max + log2f(sum)) * kLn2;  // a NaN stays one
     }
 };
 

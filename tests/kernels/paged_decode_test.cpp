@@ -124,6 +124,18 @@ TEMPLATE_TEST_CASE_SIG("paged_decode agrees with the oracle at every group size"
     check(spec, DecodePlan{2, 2, 1, false});  // nothing to merge
 }
 
+TEST_CASE("paged_decode agrees in clusters of eight for several heads of any group",
+          "[kernels][decode]") {
+    needs_gpu();
+    const std::int32_t group_size = GENERATE(3, 7, 16);
+    const std::int32_t head_dim = GENERATE(64, 128);
+    const int heads = GENERATE(2, 4);
+    CaseSpec spec = spec_of(DType::bf16, {0, 33, 1500}, GENERATE(false, true));
+    spec.shape = {.num_q_heads = 4 * group_size, .num_kv_heads = 4, .head_dim = head_dim};
+    check(spec, DecodePlan{8, heads, 8, true});
+    check(spec, DecodePlan{4, heads, 8, false});
+}
+
 TEST_CASE("paged_decode agrees for every block size, storage type and order of the pool",
           "[kernels][decode]") {
     needs_gpu();
@@ -215,6 +227,31 @@ TEST_CASE("paged_decode reads fp8 pools with bf16 queries of any size", "[kernel
     params.q = q.data();
     DeviceCase device(params);
     require_oracle(run(device), params);
+}
+
+// A piece whose lse were -infinity would be left out of a merge, and its fault with it.
+TEST_CASE("a NaN in a query is in its head's output and lse, and in no other's",
+          "[kernels][decode]") {
+    needs_gpu();
+    const std::int32_t length = GENERATE(16, 700);
+    PagedCase test(spec_of(DType::bf16, {length}, GENERATE(false, true)));
+    PagedAttentionParams params = test.params();
+    constexpr std::size_t kHeadDim = 64, kNumHeads = 16, kFaulty = 5;
+    const auto* given = static_cast<const nanoserve::Bf16*>(params.q);
+    std::vector<nanoserve::Bf16> q(given, given + kNumHeads * kHeadDim);
+    q[kFaulty * kHeadDim + 7] = nanoserve::from_float<nanoserve::Bf16>(std::nanf(""));
+    params.q = q.data();
+    DeviceCase device(params);
+    const DeviceResult result = run(device);
+    for (std::size_t head = 0; head < kNumHeads; ++head) {
+        CAPTURE(head);
+        CHECK(std::isnan(result.lse[head]) == (head == kFaulty));
+        for (std::size_t d = 0; d < kHeadDim; ++d) {
+            nanoserve::Bf16 x;
+            std::memcpy(&x, result.out.data() + (head * kHeadDim + d) * sizeof(x), sizeof(x));
+            REQUIRE(std::isnan(nanoserve::to_float(x)) == (head == kFaulty));
+        }
+    }
 }
 
 TEST_CASE("paged_decode reads q out of a packed row, and may leave out lse", "[kernels][decode]") {
@@ -336,6 +373,14 @@ TEST_CASE("paged_decode refuses what it does not take, before a launch", "[kerne
     refuses({8, 1, 16, false}, "num_splits is 16; it must be 1, 2, 4 or 8");
     refuses({1, 2, 1, false}, "heads_per_block is 2; there are 1 warps");
     refuses({8, 8, 1, false}, "heads_per_block is 8; it must divide 4 KV heads");
+    CaseSpec wide = spec_of(DType::bf16, {20});
+    wide.shape = {.num_q_heads = 128, .num_kv_heads = 8, .head_dim = 256};
+    PagedCase wide_test(wide);
+    const DeviceCase wide_device(wide_test.params());
+    CHECK_THROWS_MATCHES(paged_decode(wide_device.params(), DecodePlan{8, 8, 2, false}, nullptr),
+                         std::invalid_argument,
+                         Message("the plan takes 279568 bytes of shared memory; a thread block "
+                                 "has 232448"));
     params.io_dtype = DType::fp32;
     refuses({1, 1, 1, false},
             "paged_decode takes bf16 or fp16 for q and out, and the same or fp8_e4m3 for the "
