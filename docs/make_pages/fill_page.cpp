@@ -54,10 +54,19 @@ std::string day_head(const Day& day) {
 }
 
 // What a day asks the learner to write; nothing where it has no exercise.
-std::string list_text(std::string_view mark, const std::vector<std::string>& items) {
+std::string bullets(const std::vector<std::string>& items) {
     std::string text;
     for (const std::string& item : items) {
-        text += fmt::format("{} {}\n", mark, item);
+        text += fmt::format("- {}\n", item);
+    }
+    return text;
+}
+
+// Doxygen begins a new list where a number comes again.
+std::string numbered(const std::vector<std::string>& items) {
+    std::string text;
+    for (int number = 0; const std::string& item : items) {
+        text += fmt::format("{}. {}\n", ++number, item);
     }
     return text;
 }
@@ -76,7 +85,7 @@ std::string exercise_text(const Day& day) {
         "The third gives one more hint each time. @ref exercises tells the rest, and "
         "@ref exercise{0} \"the account\" of this check lists the bugs that it is proven to "
         "catch.\n",
-        day.number, list_text("-", day.exercise.wanted), list_text("1.", day.exercise.behaviours));
+        day.number, bullets(day.exercise.wanted), numbered(day.exercise.behaviours));
 }
 
 std::string days_table(const std::vector<Day>& days, Medium medium) {

@@ -77,7 +77,7 @@ TEST_CASE("a day's exercise is its commands and the behaviours it asks for", "[d
     CHECK_THAT(fill("{{exercise 16}}").text,
                ContainsSubstring("./course hint day16") &&
                    ContainsSubstring("\n- walk the table\n") &&
-                   ContainsSubstring("\n1. the blocks come in order\n1. the last one is cut\n"));
+                   ContainsSubstring("\n1. the blocks come in order\n2. the last one is cut\n"));
 }
 
 TEST_CASE("a day without an exercise speaks of none", "[docs][pure]") {
