@@ -86,8 +86,32 @@ __device__ void report(const DecodeArgs& args, const KVRing<Config>& ring, bool 
 
 constexpr int kSequenceEnd = std::numeric_limits<int>::max();
 
-struct Nothing {
-    __device__ void operator()() const {}
+// How the thread blocks of a cluster get to know that all have started, so that their memory can be
+// written: each says so while its length and table are on their way, and waits for the others when
+// its first tiles are.
+template <class Config>
+struct ClusterMeeting {
+    const DecodeArgs& args;
+    int split;
+    std::uint32_t shared;  // of the thread block
+
+    __device__ void announce() const {
+        if (args.splits_log2 > 0) {
+            if (threadIdx.x == 0) {
+                expect_pushes<Config>(args, split, shared);
+            }
+            ptx::announce_to_cluster();
+        }
+    }
+    __device__ void wait() const {
+        if (args.splits_log2 > 0) {
+            ptx::wait_for_cluster();
+        }
+    }
+};
+struct NoCluster {
+    __device__ void announce() const {}
+    __device__ void wait() const {}
 };
 struct NoLaterEnd {};
 
@@ -115,21 +139,19 @@ __device__ void add_stages(const KVRing<Config>& ring, int stage, int tiles_left
 }
 
 // All tiles of one warp, in the walk before tile `end` and the end of the sequence; with a window
-// the walk starts at the tile of the first visible token. before() is called when the length and
-// the table are on their way, meanwhile() when the first tiles are. later_end(tiles of the
-// sequence) is asked for when the first stages are, which it must leave in.
-template <class Config, class Before = Nothing, class Meanwhile = Nothing,
-          class LaterEnd = NoLaterEnd>
+// the walk starts at the tile of the first visible token. later_end(tiles of the sequence) is asked
+// for when the first stages are, which it must leave in.
+template <class Config, class Meeting = NoCluster, class LaterEnd = NoLaterEnd>
 __device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, TileWalk walk, int end,
                            std::uint32_t ring_memory, WarpAttention<Config>& attention,
-                           Before before = {}, Meanwhile meanwhile = {}, LaterEnd later_end = {}) {
+                           Meeting meeting = {}, LaterEnd later_end = {}) {
     // Two loads that don't wait for each other: the length and the table.
     const int given_length = __ldg(args.seq_lens + seq);
     const int first_token = first_visible<Config>(args, given_length);
     walk.first += first_token / Config::kTileTokens;
     BlockIds<Config> block_ids(args, seq, walk);
     KVRing<Config> ring(args, kv_head, ring_memory, first_token);
-    before();
+    meeting.announce();
 
     const float scale = score_scale<Config>(args, kv_head);
     const int seq_len = clamp_length(args, given_length);
@@ -149,7 +171,7 @@ __device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, TileWal
         ask(stage, stage);
     }
     attention.convert_query();
-    meanwhile();
+    meeting.wait();
     if constexpr (!std::is_same_v<LaterEnd, NoLaterEnd>) {
         num_tiles = min(num_tiles, walk.num_tiles(later_end(tiles_of(seq_len))));
     }
@@ -199,21 +221,8 @@ __global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
     const std::uint32_t ring = shared + place.warp * args.memory.ring_bytes;
     const bool is_split = args.splits_log2 > 0;
     WarpAttention<Config> attention;
-    read_tiles(
-        args, place.seq, place.kv_head, TileWalk(args, place), kSequenceEnd, ring, attention,
-        [&] {
-            if (is_split) {
-                if (threadIdx.x == 0) {
-                    expect_pushes<Config>(args, place.split, shared);
-                }
-                ptx::announce_to_cluster();
-            }
-        },
-        [&] {
-            if (is_split) {
-                ptx::wait_for_cluster();  // all have started: their memory can be written
-            }
-        });
+    read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), kSequenceEnd, ring, attention,
+               ClusterMeeting<Config>{args, place.split, shared});
     ptx::let_next_launch_start();
 
     if (!is_split && place.sharers_log2 == 0) {
@@ -290,7 +299,7 @@ __device__ void read_own_rows(const DecodeArgs& args, std::uint32_t shared) {
     bool has_tail = false;
     WarpAttention<Config> attention;
     read_tiles(args, place.seq, place.kv_head, TileWalk(args, place), kSequenceEnd, ring, attention,
-               Nothing{}, Nothing{}, [&](int tiles) {
+               NoCluster{}, [&](int tiles) {
                    if (tail_tiles(tiles, kSmallestOwnLimit) > 0) {  // worth a look at all lengths
                        limit = own_limit_of(args);
                        has_tail = tail_tiles(tiles, limit) > 0;

@@ -390,14 +390,7 @@ class WarpAttention {
     template <int kCount>
     __device__ void weigh_all(const float (&scores)[kCount][kTiles][4],
                               std::uint32_t (&weights)[kCount][kTiles][2]) {
-        if (is_new_) {
-            is_new_ = false;
-#pragma unroll
-            for (int tile = 0; tile < kTiles; ++tile) {
-                max_[tile][0] = __shfl_sync(~0u, scores[0][tile][0], lane_ % 4);
-                max_[tile][1] = __shfl_sync(~0u, scores[0][tile][1], lane_ % 4);
-            }
-        }
+        start_max(scores[0]);
         float largest[kTiles][2];  // of this lane's tokens, of each of its heads
         bool passed = false;
 #pragma unroll
@@ -413,17 +406,30 @@ class WarpAttention {
                 passed |= largest[tile][i] > max_[tile][i] + kSlack;
             }
         }
-        const bool moves = __any_sync(~0u, passed);
-#pragma unroll
-        for (int i = 0; i < kCount; ++i) {
-            weigh(scores[i], weights[i]);
-        }
-        if (moves) {
-            move_max(largest);
+        const auto weigh_each = [&] {
 #pragma unroll
             for (int i = 0; i < kCount; ++i) {
                 weigh(scores[i], weights[i]);
             }
+        };
+        const bool moves = __any_sync(~0u, passed);
+        weigh_each();
+        if (moves) {
+            move_max(largest);
+            weigh_each();
+        }
+    }
+
+    // The first token's scores, of the first tile.
+    __device__ void start_max(const float (&scores)[kTiles][4]) {
+        if (!is_new_) {
+            return;
+        }
+        is_new_ = false;
+#pragma unroll
+        for (int tile = 0; tile < kTiles; ++tile) {
+            max_[tile][0] = __shfl_sync(~0u, scores[tile][0], lane_ % 4);
+            max_[tile][1] = __shfl_sync(~0u, scores[tile][1], lane_ % 4);
         }
     }
 
