@@ -79,9 +79,7 @@ int run(DecodeDay day, int argc, const char* const* argv) {
         return refusal->status;
     }
     const DecodeOptions& options = std::get<DecodeOptions>(parsed);
-    if (!options.set.reads.empty()) {
-        day.reads = options.set.reads;
-    }
+    day.reads = reads_of(day, options.set);
     if (reason_for_no_measurement()) {
         tell_without_gpu(day, options);
     } else {

@@ -47,6 +47,12 @@ struct DecodeDay {
     std::function<void()> story;    ///< what the day shows where there is no GPU
 };
 
+/// What is read in a set of cells.
+[[nodiscard]] inline const std::vector<DecodeRead>& reads_of(const DecodeDay& day,
+                                                             const CellSet& set) {
+    return set.reads.empty() ? day.reads : set.reads;
+}
+
 /// Runs a day's program. On a GPU, cell by cell: the outputs of all reads against the float64
 /// oracle and against general_attention; all reads and the ceilings load_only_nhd, load_only_hnd
 /// and read_stream by replayed CUDA graphs, a sample of each in turn; the table; and with --data

@@ -23,18 +23,6 @@ std::vector<std::string> names_of(const std::vector<Named>& all) {
     return names;
 }
 
-std::vector<DecodeRead> all_reads(const DecodeDay& day) {
-    std::vector<DecodeRead> reads = day.reads;
-    for (const CellSet& set : day.sets) {
-        for (const DecodeRead& read : set.reads) {
-            if (std::ranges::find(reads, read.name, &DecodeRead::name) == reads.end()) {
-                reads.push_back(read);
-            }
-        }
-    }
-    return reads;
-}
-
 bool is_named(const ReadCell& cell, const std::vector<std::string>& texts) {
     const std::string label = " " + label_of(cell) + " ";
     return texts.empty() || std::ranges::any_of(texts, [&](const std::string& text) {
@@ -70,9 +58,10 @@ void add_flags(CLI::App& app, const DecodeDay& day, Flags& flags) {
                    "only cells whose label holds one of these texts, for example \" 64x1024 \" of "
                    "\"32/8/64 bf16 64x1024 uniform NHD 16\"")
         ->delimiter(',');
-    app.add_option("--only", options.only, "only these reads, besides the ceilings")
-        ->delimiter(',')
-        ->check(CLI::IsMember(names_of(all_reads(day))));
+    app.add_option("--only", options.only,
+                   fmt::format("only these reads, besides the ceilings: of the first set {}",
+                               fmt::join(names_of(reads_of(day, day.sets.front())), ", ")))
+        ->delimiter(',');
 }
 
 std::variant<DecodeOptions, Refusal> understand(const DecodeDay& day, Flags flags) {
@@ -87,6 +76,14 @@ std::variant<DecodeOptions, Refusal> understand(const DecodeDay& day, Flags flag
         return Refusal{kWrongUsage,
                        one_line(fmt::format("--cells: no cell of {} has {} in its label", flags.set,
                                             fmt::join(options.cells, " or ")))};
+    }
+    const std::vector<std::string> reads = names_of(reads_of(day, options.set));
+    for (const std::string& read : options.only) {
+        if (std::ranges::find(reads, read) == reads.end()) {
+            return Refusal{kWrongUsage,
+                           one_line(fmt::format("--only: {} has no read {}; it has {}", flags.set,
+                                                read, fmt::join(reads, ", ")))};
+        }
     }
     if (std::error_code ignored;
         !options.data.empty() && !std::filesystem::is_directory(options.data, ignored)) {

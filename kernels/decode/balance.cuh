@@ -165,8 +165,8 @@ template <class Config>
 __device__ void merge_row(const DecodeArgs& args, const RowParts& parts) {
     __threadfence();  // nothing of the other parts is read before they have arrived
     constexpr int kSlotBytes = WarpPartial<Config>::kBytes;
-    const EntryCount entries = {args.pairs_log2};
-    for (unsigned i = threadIdx.x; i < entries.of(Config::kFragments); i += blockDim.x) {
+    const LiveEntries entries = {args.pairs_log2};
+    for (unsigned i = threadIdx.x; i < entries.count(Config::kFragments); i += blockDim.x) {
         const FragmentEntry at = entries[i];
         const unsigned out = WarpPartial<Config>::entry(at);
         const unsigned scale = WarpPartial<Config>::scale(at);

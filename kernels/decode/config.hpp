@@ -119,7 +119,7 @@ struct DecodeArgs {
     float scale;  ///< sm_scale * log2 e
     std::uint8_t block_size_log2;
     std::uint8_t warps_log2, heads_log2, splits_log2;  ///< of the plan
-    std::uint8_t pairs_log2;                           ///< see EntryCount
+    std::uint8_t pairs_log2;                           ///< see LiveEntries
     std::uint32_t* status;                             ///< takes bits of ReadStatus; may be nullptr
     KVScales scales;                                   ///< of pools of fp8
     DecodeMemory memory;

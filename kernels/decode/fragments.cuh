@@ -148,12 +148,12 @@ template <class Config, class Sink>
 __device__ void merge_warps(const DecodeArgs& args, const DecodePlace& place, std::uint32_t memory,
                             Sink sink) {
     using Partials = WarpPartial<Config>;
-    const EntryCount entries = {args.pairs_log2};
+    const LiveEntries entries = {args.pairs_log2};
     const std::uint32_t of_head = memory + place.head_in_block * args.memory.ring_bytes;
     const int stride = args.memory.ring_bytes << place.heads_log2;
 #pragma unroll 1
     for (unsigned i = place.warp_of_head * kWarpSize + lane_index();
-         i < entries.of(Config::kFragments); i += kWarpSize << place.sharers_log2) {
+         i < entries.count(Config::kFragments); i += kWarpSize << place.sharers_log2) {
         const FragmentEntry at = entries[i];
         sink(at, merge_parts(place.sharers_log2, of_head + Partials::entry(at),
                              of_head + Partials::scale(at), stride));
@@ -217,7 +217,7 @@ __device__ void expect_pushes(const DecodeArgs& args, int split, std::uint32_t m
     const int owned =
         ((Config::kFragments << args.heads_log2) - split + (1 << args.splits_log2) - 1) >>
         args.splits_log2;  // 0 where there are more thread blocks than fragments
-    const int fragment_bytes = static_cast<int>(EntryCount{args.pairs_log2}.bytes());
+    const int fragment_bytes = static_cast<int>(LiveEntries{args.pairs_log2}.bytes());
     ptx::prepare_barrier(memory + args.memory.barrier, owned * fragment_bytes << args.splits_log2);
 }
 
@@ -242,9 +242,9 @@ __device__ void push_entry(const DecodeArgs& args, const DecodePlace& place, std
 template <class Config>
 __device__ void merge_pushed(const DecodeArgs& args, const DecodePlace& place,
                              std::uint32_t memory) {
-    const EntryCount entries = {args.pairs_log2};
+    const LiveEntries entries = {args.pairs_log2};
 #pragma unroll 1
-    for (unsigned i = threadIdx.x; i < entries.of(args.memory.slots); i += blockDim.x) {
+    for (unsigned i = threadIdx.x; i < entries.count(args.memory.slots); i += blockDim.x) {
         const auto [slot, lane] = entries[i];
         const unsigned index = (slot << args.splits_log2) + place.split;
         if (index < static_cast<unsigned>(Config::kFragments) << args.heads_log2) {

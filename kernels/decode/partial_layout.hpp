@@ -14,8 +14,8 @@ constexpr int fragment_set_bytes(int num_fragments) {
 /// weights. Offsets are in bytes.
 template <int kNumFragments>
 struct FragmentSet {
-    static constexpr unsigned kScales = kNumFragments * 32 * 16;
     static constexpr int kBytes = fragment_set_bytes(kNumFragments);
+    static constexpr unsigned kScales = kBytes - 4 * 16;
 
     [[nodiscard]] static constexpr unsigned entry(unsigned fragment, unsigned lane) {
         return (fragment * 32 + lane) * 16;
@@ -31,15 +31,16 @@ struct FragmentEntry {
     [[nodiscard]] constexpr unsigned pair() const { return lane % 4; }
 };
 
-/// Counts the entries whose heads exist: a group of up to 4 has its heads in the first two pairs.
-struct EntryCount {
+/// The entries whose heads exist, one after the other: a group of up to 4 has its heads in the
+/// first two pairs.
+struct LiveEntries {
     int pairs_log2;
 
     [[nodiscard]] static constexpr int pairs_log2_of(int group_size) {
         return group_size <= 4 ? 1 : 2;
     }
-    /// Of so many fragments.
-    [[nodiscard]] constexpr unsigned of(unsigned num_fragments) const {
+    /// How many there are in so many fragments.
+    [[nodiscard]] constexpr unsigned count(unsigned num_fragments) const {
         return num_fragments << (3 + pairs_log2);
     }
     /// Bytes of a fragment's entries and scales.

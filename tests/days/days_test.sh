@@ -252,7 +252,8 @@ test_day_26_without_a_gpu_shows_its_plans_and_what_is_known_of_its_times() {
     expect status "$(status_of day day26_one_launch --shapes plans --cells 8x1024)" 0
     says out.txt '32/8/64 fp8_e4m3'
     expect status "$(status_of day day26_one_launch --shapes plans --only w8_h1_s2 --cells 8x1024)" 0
-    expect status "$(status_of day day26_one_launch --only w9_h1_s2)" 2
+    expect status "$(status_of day day26_one_launch --only w8_h1_s2)" 2
+    says err.txt 'day26_one_launch: --only: road has no read w8_h1_s2; it has paged_attention, '
     expect status "$(status_of day day26_one_launch --cells nowhere)" 2
     says err.txt 'day26_one_launch: --cells: no cell of road has nowhere in its label'
     expect "lines on stderr" "$(num_lines err.txt)" 1

@@ -100,32 +100,27 @@ PagedCase case_of(std::int32_t seq_len) {
                       .io_dtype = DType::bf16});
 }
 
-constexpr int kRepeats = 4;
+// Runs a chain of every shape in order, then `overlapped` a few times.
+void require_same_chain(std::vector<std::byte> (Chain::*overlapped)(LaunchOrder)) {
+    needs_gpu();
+    const auto& [plan, seq_len] = GENERATE(from_range(kShapes));
+    CAPTURE(plan.num_warps, plan.heads_per_block, plan.num_splits, plan.balance, seq_len);
+    PagedCase test = case_of(seq_len);
+    Chain chain(test, plan);
+    const auto expected = chain.run(LaunchOrder::after_previous);
+    for (int i = 0; i < 4; ++i) {
+        REQUIRE((chain.*overlapped)(LaunchOrder::overlapping_previous) == expected);
+    }
+}
 
 }  // namespace
 
 TEST_CASE("a launch that overlaps the one before it still reads what that one wrote",
           "[kernels][decode][overlap]") {
-    needs_gpu();
-    const auto& [plan, seq_len] = GENERATE(from_range(kShapes));
-    CAPTURE(plan.num_warps, plan.heads_per_block, plan.num_splits, plan.balance, seq_len);
-    PagedCase test = case_of(seq_len);
-    Chain chain(test, plan);
-    const auto expected = chain.run(LaunchOrder::after_previous);
-    for (int i = 0; i < kRepeats; ++i) {
-        REQUIRE(chain.run(LaunchOrder::overlapping_previous) == expected);
-    }
+    require_same_chain(&Chain::run);
 }
 
 TEST_CASE("captured launches that overlap read what those before them wrote",
           "[kernels][decode][overlap]") {
-    needs_gpu();
-    const auto& [plan, seq_len] = GENERATE(from_range(kShapes));
-    CAPTURE(plan.num_warps, plan.heads_per_block, plan.num_splits, plan.balance, seq_len);
-    PagedCase test = case_of(seq_len);
-    Chain chain(test, plan);
-    const auto expected = chain.run(LaunchOrder::after_previous);
-    for (int i = 0; i < kRepeats; ++i) {
-        REQUIRE(chain.replay(LaunchOrder::overlapping_previous) == expected);
-    }
+    require_same_chain(&Chain::replay);
 }

@@ -11,13 +11,13 @@ using namespace nanoserve;
 TEST_CASE("entries are counted once each, those of the heads that exist", "[kernels][decode]") {
     const auto [group_size, num_pairs] =
         GENERATE(std::pair{1u, 2u}, std::pair{4u, 2u}, std::pair{5u, 4u}, std::pair{16u, 4u});
-    const EntryCount entries = {EntryCount::pairs_log2_of(static_cast<int>(group_size))};
+    const LiveEntries entries = {LiveEntries::pairs_log2_of(static_cast<int>(group_size))};
     constexpr unsigned kNumFragments = 6;
-    REQUIRE(entries.of(kNumFragments) == kNumFragments * 8 * num_pairs);
+    REQUIRE(entries.count(kNumFragments) == kNumFragments * 8 * num_pairs);
     REQUIRE(entries.bytes() == (8 * num_pairs + num_pairs) * 16);
 
     std::set<std::pair<unsigned, unsigned>> seen;
-    for (unsigned i = 0; i < entries.of(kNumFragments); ++i) {
+    for (unsigned i = 0; i < entries.count(kNumFragments); ++i) {
         const FragmentEntry at = entries[i];
         REQUIRE(at.fragment < kNumFragments);
         REQUIRE(at.row() < 8);
