@@ -270,7 +270,7 @@ __device__ inline void wait_for_pushes(std::uint32_t barrier) {
         "{\n"
         ".reg .pred opened;\n"
         "WAIT:\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 opened, [%0], 0;\n"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 opened, [%0], 0;\n"
         "@!opened bra WAIT;\n"
         "}" ::"r"(barrier)
         : "memory");
