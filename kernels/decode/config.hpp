@@ -90,7 +90,6 @@ struct DecodeWorkspace {
 /// push here, and the barrier that counts its bytes.
 struct DecodeMemory {
     std::int32_t ring_bytes;    ///< of one warp
-    std::int32_t slots;         ///< fragments that are pushed here, at most
     std::int32_t pushed;        ///< where the first thread block of the cluster pushes
     std::int32_t pushed_bytes;  ///< of each
     std::int32_t barrier;       ///< where it is

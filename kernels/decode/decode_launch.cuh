@@ -35,7 +35,6 @@ DecodeMemory divide_memory(const DecodeArgs& args, std::int32_t bytes_of_a_warp)
     const int pushed_bytes = slots * PushedFragment::kBytes;
     const int barrier = pushed + splits * pushed_bytes;
     return {.ring_bytes = ring_bytes,
-            .slots = slots,
             .pushed = pushed,
             .pushed_bytes = pushed_bytes,
             .barrier = barrier,

@@ -210,15 +210,20 @@ __device__ auto output_of(const DecodeArgs& args, QueryGroup group) {
     };
 }
 
+/// The fragments that a thread block of a cluster merges; 0 where there are more thread blocks than
+/// fragments. Fragment f belongs to thread block f % num_splits.
+template <class Config>
+__device__ int owned_fragments(const DecodeArgs& args, int split) {
+    return ((Config::kFragments << args.heads_log2) - split + (1 << args.splits_log2) - 1) >>
+           args.splits_log2;
+}
+
 /// Prepares the barrier of the pushes; one thread calls it, before the cluster's first barrier.
-/// Fragment f of a thread block belongs to thread block f % num_splits of the cluster.
 template <class Config>
 __device__ void expect_pushes(const DecodeArgs& args, int split, std::uint32_t memory) {
-    const int owned =
-        ((Config::kFragments << args.heads_log2) - split + (1 << args.splits_log2) - 1) >>
-        args.splits_log2;  // 0 where there are more thread blocks than fragments
     const int fragment_bytes = static_cast<int>(LiveEntries{args.pairs_log2}.bytes());
-    ptx::prepare_barrier(memory + args.memory.barrier, owned * fragment_bytes << args.splits_log2);
+    ptx::prepare_barrier(memory + args.memory.barrier,
+                         owned_fragments<Config>(args, split) * fragment_bytes << args.splits_log2);
 }
 
 /// Pushes an entry of a group into the thread block that owns its fragment.
@@ -243,21 +248,18 @@ template <class Config>
 __device__ void merge_pushed(const DecodeArgs& args, const DecodePlace& place,
                              std::uint32_t memory) {
     const LiveEntries entries = {args.pairs_log2};
+    const auto owned = static_cast<unsigned>(owned_fragments<Config>(args, place.split));
 #pragma unroll 1
-    for (unsigned i = threadIdx.x; i < entries.count(args.memory.slots); i += blockDim.x) {
+    for (unsigned i = threadIdx.x; i < entries.count(owned); i += blockDim.x) {
         const auto [slot, lane] = entries[i];
         const unsigned index = (slot << args.splits_log2) + place.split;
-        if (index < static_cast<unsigned>(Config::kFragments) << args.heads_log2) {
-            const FragmentEntry at = {index % Config::kFragments, lane};
-            const int head = place.first_head() + static_cast<int>(index / Config::kFragments);
-            const QueryGroup group = {place.seq, head};
-            const std::uint32_t pushed =
-                memory + args.memory.pushed + slot * PushedFragment::kBytes;
-            write_entry<Config>(
-                args, group, at,
-                merge_parts(args.splits_log2, pushed + PushedFragment::entry(0, lane),
-                            pushed + PushedFragment::scale(at.pair()), args.memory.pushed_bytes));
-        }
+        const FragmentEntry at = {index % Config::kFragments, lane};
+        const int head = place.first_head() + static_cast<int>(index / Config::kFragments);
+        const std::uint32_t pushed = memory + args.memory.pushed + slot * PushedFragment::kBytes;
+        write_entry<Config>(
+            args, {place.seq, head}, at,
+            merge_parts(args.splits_log2, pushed + PushedFragment::entry(0, lane),
+                        pushed + PushedFragment::scale(at.pair()), args.memory.pushed_bytes));
     }
 }
 
