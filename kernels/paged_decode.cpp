@@ -65,7 +65,7 @@ DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
             .num_kv_heads = layout.num_kv_heads,
             .window = static_cast<std::int32_t>(window_of(params)),
             .sinks = params.rules.sinks,
-            .num_helpers = 0,
+            .num_resident = 0,
             .workspace = {}};
 }
 
@@ -75,20 +75,20 @@ struct WorkspaceOffsets {
     std::size_t partials, end;
 };
 
-WorkspaceOffsets workspace_offsets(const PagedAttentionParams& params, int num_helpers) {
+WorkspaceOffsets workspace_offsets(const PagedAttentionParams& params, int num_sms) {
     const KVLayout& layout = params.kv.layout;
     const std::int64_t rows = params.num_seqs * layout.num_kv_heads;
     const std::int32_t group_size = params.num_q_heads / layout.num_kv_heads;
     const int head_tiles = (group_size + 7) / 8;
     const std::int64_t arrivals = (rows * std::int64_t{sizeof(unsigned)} + 127) / 128 * 128;
-    const std::int64_t partials =
-        (2 * rows + num_helpers) * head_tiles * fragment_set_bytes(layout.head_dim / 16);
+    const std::int64_t partials = (2 * rows + kMaxBlocksPerSm * num_sms) * head_tiles *
+                                  fragment_set_bytes(layout.head_dim / 16);
     return {static_cast<std::size_t>(arrivals), static_cast<std::size_t>(arrivals + partials)};
 }
 
 DecodeWorkspace divide(const Workspace& workspace, const PagedAttentionParams& params,
-                       int num_helpers) {
-    const WorkspaceOffsets offsets = workspace_offsets(params, num_helpers);
+                       int num_sms) {
+    const WorkspaceOffsets offsets = workspace_offsets(params, num_sms);
     require(workspace.num_bytes >= offsets.end, "the workspace has ", workspace.num_bytes,
             " bytes; this launch takes ", offsets.end);
     require(reinterpret_cast<std::uintptr_t>(workspace.data) % 16 == 0,
@@ -141,8 +141,8 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
         return;
     }
     if (plan.balance) {
-        args.num_helpers = current_device().num_sms;
-        args.workspace = divide(workspace, params, args.num_helpers);
+        args.num_resident = current_device().num_sms;
+        args.workspace = divide(workspace, params, args.num_resident);
     }
     const DecodeChoice choice = {
         .head_dim = layout.head_dim,

@@ -34,16 +34,19 @@ __device__ int sum_over_seqs(const DecodeArgs& args, int end, Count count) {
 
 __device__ inline int own_limit_of(const DecodeArgs& args) {
     const int all = sum_over_seqs(args, args.num_seqs, [](int tiles) { return tiles; });
-    return own_limit(all, args.num_seqs, args.num_kv_heads >> args.heads_log2, args.num_helpers);
+    return own_limit(all, args.num_seqs, args.num_kv_heads >> args.heads_log2, args.num_resident);
 }
 
 __device__ inline Schedule schedule_of(const DecodeArgs& args, int limit) {
     const int tails = args.num_kv_heads * sum_over_seqs(args, args.num_seqs, [&](int tiles) {
                           return tail_tiles(tiles, limit);
                       });
-    return {.own_limit = limit,
-            .tail_tiles = tails,
-            .helper_tiles = helper_tiles(tails, args.num_helpers)};
+    const int full =
+        sum_over_seqs(args, args.num_seqs, [&](int tiles) { return tiles >= limit ? 1 : 0; });
+    const int blocks_per_seq = args.num_kv_heads >> args.heads_log2;
+    const int ranges =
+        num_ranges(full * blocks_per_seq, args.num_seqs * blocks_per_seq, args.num_resident);
+    return {.own_limit = limit, .tail_tiles = tails, .helper_tiles = helper_tiles(tails, ranges)};
 }
 
 __device__ inline RowTail tail_of(const DecodeArgs& args, const Schedule& schedule, int seq,

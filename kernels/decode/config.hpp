@@ -15,6 +15,9 @@
 
 namespace nanoserve {
 
+/// Thread blocks of 8 warps that an SM holds, at most.
+constexpr int kMaxBlocksPerSm = 2;
+
 /// The compile-time sizes of the decode kernel.
 /// @tparam Element of q and out: Bf16 or Fp16
 /// @tparam kHeadDimension 64, 96, 128, 192 or 256
@@ -49,7 +52,7 @@ struct DecodeConfig {
 
     /// Thread blocks of 8 warps that an SM holds. Rows of 64 bytes take the most arithmetic for
     /// each byte, and more of it is under way with 16 warps; longer rows gain nothing from it.
-    static constexpr int kBlocksPerSm = kRowBytes <= 64 && kHeadTiles == 1 ? 2 : 1;
+    static constexpr int kBlocksPerSm = kRowBytes <= 64 && kHeadTiles == 1 ? kMaxBlocksPerSm : 1;
 
     /// Tiles of K and V that a warp has on their way: about 16 KB, so that 8 warps have 96 to 144
     /// KB, or about 12 KB of 16 warps. An H200 gains nothing from more, and short histories lose.
@@ -82,7 +85,7 @@ struct DecodeConfig {
 /// block has read (row = seq * num_kv_heads + KV head), then of the pieces that helpers have read.
 struct DecodeWorkspace {
     unsigned* arrivals;  ///< [num_rows], partial results that are there; 0 between launches
-    char* partials;      ///< [2 * num_rows + num_helpers], a WarpPartial each
+    char* partials;      ///< [2 * num_rows + num_resident], a WarpPartial each
 };
 
 /// The shared memory of a thread block, in bytes: the warps' rings, in which they later leave their
@@ -126,7 +129,7 @@ struct DecodeArgs {
     std::int32_t num_kv_heads;
     std::int32_t window;        ///< newest tokens that are visible; 0: all
     const float* sinks;         ///< [num_q_heads]; may be nullptr
-    std::int32_t num_helpers;   ///< of a balanced launch, one for each SM
+    std::int32_t num_resident;  ///< of a balanced launch: thread blocks that the GPU holds at once
     DecodeWorkspace workspace;  ///< of a balanced launch
 };
 

@@ -351,7 +351,7 @@ template <class Config>
 __global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
     balanced_decode_kernel(const __grid_constant__ DecodeArgs args) {
     extern __shared__ __align__(1024) unsigned char memory[];
-    const unsigned num_owners = gridDim.x - static_cast<unsigned>(args.num_helpers);
+    const unsigned num_owners = gridDim.x - static_cast<unsigned>(args.num_resident);
     const std::uint32_t shared = ptx::shared_address(memory);
     ptx::wait_for_previous_launch();
     if (blockIdx.x < num_owners) {

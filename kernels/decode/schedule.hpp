@@ -12,8 +12,9 @@
 //
 // A row is a KV head of a sequence. Its own thread block reads it, at most `own_limit` tiles. What
 // is left of longer rows, their tails, one behind the other, is cut into equal ranges, one for each
-// helper: a thread block more for every SM, that starts when another has ended. A tail in several
-// ranges is several pieces. All counts fit 31 bits: plan_decode() sees to it.
+// helper: a thread block more, that starts beside those of the rows where there are few, and where
+// there are many when one of them has ended. A tail in several ranges is several pieces. All counts
+// fit 31 bits: plan_decode() sees to it.
 
 namespace nanoserve {
 
@@ -43,14 +44,15 @@ constexpr std::int32_t kSmallestOwnLimit = 64;
 
 //! [own limit]
 /// The tiles of a row that its own thread block reads: what each would read if all had the same,
-/// in as many rounds as the SMs need for them.
+/// in as many rounds as the GPU needs for them.
 /// @param seq_tiles tiles of all sequences, one KV head each
 /// @param num_seqs, blocks_per_seq sequences, and thread blocks for the KV heads of each; not 0
-/// @param num_sms SMs, each of which holds one thread block
+/// @param num_resident thread blocks that the GPU holds at once
 NANOSERVE_DEVICE inline std::int32_t own_limit(std::int32_t seq_tiles, std::int32_t num_seqs,
-                                               std::int32_t blocks_per_seq, std::int32_t num_sms) {
-    const std::int32_t rounds = (num_seqs * blocks_per_seq + num_sms - 1) / num_sms;
-    const std::int32_t share = seq_tiles * blocks_per_seq / (num_sms * rounds);
+                                               std::int32_t blocks_per_seq,
+                                               std::int32_t num_resident) {
+    const std::int32_t rounds = (num_seqs * blocks_per_seq + num_resident - 1) / num_resident;
+    const std::int32_t share = seq_tiles * blocks_per_seq / (num_resident * rounds);
     return share > kSmallestOwnLimit ? share : kSmallestOwnLimit;
 }
 //! [own limit]
@@ -64,11 +66,25 @@ NANOSERVE_DEVICE inline std::int32_t tail_tiles(std::int32_t row_tiles, std::int
 }
 //! [tail tiles]
 
+//! [num ranges]
+/// The ranges that all tails are cut into, no more than there are helpers. If the GPU holds the
+/// thread blocks of all rows at once, those that read up to the limit leave the rest of it to the
+/// helpers; if not, each SM has helpers at the end.
+/// @param full_blocks thread blocks whose rows have the limit's tiles or more
+/// @param num_blocks of all rows
+/// @param num_resident thread blocks that the GPU holds at once
+NANOSERVE_DEVICE inline std::int32_t num_ranges(std::int32_t full_blocks, std::int32_t num_blocks,
+                                                std::int32_t num_resident) {
+    const std::int32_t left = num_resident - full_blocks;
+    return num_blocks > num_resident ? num_resident : left > 1 ? left : 1;
+}
+//! [num ranges]
+
 //! [helper tiles]
 /// The tiles of each helper's range: all tails in equal parts, rounded up.
 NANOSERVE_DEVICE inline std::int32_t helper_tiles(std::int32_t tail_tiles,
-                                                  std::int32_t num_helpers) {
-    const std::int32_t part = (tail_tiles + num_helpers - 1) / num_helpers;
+                                                  std::int32_t num_ranges) {
+    const std::int32_t part = (tail_tiles + num_ranges - 1) / num_ranges;
     return part > 0 ? part : 1;
 }
 //! [helper tiles]

@@ -72,6 +72,7 @@ TEST_CASE("a balanced launch agrees with the oracle however long the tails are",
         std::vector<std::int32_t>{0, 0, 40, 9001}, std::vector<std::int32_t>{4000, 4000, 4000},
         std::vector<std::int32_t>{30, 50}, std::vector<std::int32_t>{0}));
     spec.shape.head_dim = GENERATE(64, 128);
+    spec.dtype = GENERATE(DType::bf16, DType::fp8_e4m3);
     DecodePlan plan = kBalanced;
     plan.heads_per_block = GENERATE(1, 2);
     plan.num_warps = GENERATE(2, 8);

@@ -23,7 +23,7 @@ struct Batch {
     std::vector<std::int32_t> seq_tiles;
     std::int32_t num_kv_heads = 8;
     std::int32_t blocks_per_seq = 8;
-    std::int32_t num_sms = 132;
+    std::int32_t num_resident = 132;  // thread blocks on the GPU at once
 
     [[nodiscard]] std::int32_t num_seqs() const {
         return static_cast<std::int32_t>(seq_tiles.size());
@@ -34,11 +34,16 @@ Schedule schedule_of(const Batch& batch) {
     Schedule schedule;
     schedule.own_limit =
         own_limit(std::accumulate(batch.seq_tiles.begin(), batch.seq_tiles.end(), 0),
-                  batch.num_seqs(), batch.blocks_per_seq, batch.num_sms);
+                  batch.num_seqs(), batch.blocks_per_seq, batch.num_resident);
     for (const std::int32_t tiles : batch.seq_tiles) {
         schedule.tail_tiles += batch.num_kv_heads * tail_tiles(tiles, schedule.own_limit);
     }
-    schedule.helper_tiles = helper_tiles(schedule.tail_tiles, batch.num_sms);
+    const auto full = static_cast<std::int32_t>(std::ranges::count_if(
+        batch.seq_tiles, [&](std::int32_t tiles) { return tiles >= schedule.own_limit; }));
+    schedule.helper_tiles =
+        helper_tiles(schedule.tail_tiles,
+                     num_ranges(full * batch.blocks_per_seq,
+                                batch.num_seqs() * batch.blocks_per_seq, batch.num_resident));
     return schedule;
 }
 
@@ -62,8 +67,10 @@ Batch random_batch(std::uint32_t seed) {
     const auto pick = [&](int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random);
     };
-    Batch batch{
-        .seq_tiles = {}, .num_kv_heads = pick(1, 9), .blocks_per_seq = 1, .num_sms = pick(1, 140)};
+    Batch batch{.seq_tiles = {},
+                .num_kv_heads = pick(1, 9),
+                .blocks_per_seq = 1,
+                .num_resident = pick(1, 140)};
     batch.blocks_per_seq = batch.num_kv_heads;
     for (int i = pick(1, 90); i > 0; --i) {
         batch.seq_tiles.push_back(pick(0, 9) == 0 ? pick(0, 5000) : pick(0, 300));
@@ -107,6 +114,26 @@ TEST_CASE("one long history among short ones is spread over all SMs", "[decode]"
     CHECK(schedule.tail_tiles == 8 * (4096 - schedule.own_limit));
 }
 
+TEST_CASE("few rows and their helpers are on the GPU together", "[decode]") {
+    const auto num_seqs = static_cast<std::size_t>(GENERATE(1, 2, 5, 8, 10));
+    const Batch batch{.seq_tiles = std::vector<std::int32_t>(num_seqs, 4096)};
+    const Schedule schedule = schedule_of(batch);
+    const std::int32_t rows = batch.num_seqs() * 8;
+    const std::int32_t ranges =
+        (schedule.tail_tiles + schedule.helper_tiles - 1) / schedule.helper_tiles;
+    CAPTURE(rows, ranges);
+    CHECK(rows + ranges <= 132);
+    CHECK(schedule.helper_tiles <= schedule.own_limit + 3);  // the limit is rounded down
+}
+
+TEST_CASE("helpers are as many as the long rows leave room for", "[decode]") {
+    CHECK(num_ranges(8, 64, 132) == 124);
+    CHECK(num_ranges(64, 64, 132) == 68);
+    CHECK(num_ranges(131, 131, 132) == 1);
+    CHECK(num_ranges(132, 132, 132) == 1);
+    CHECK(num_ranges(8, 133, 132) == 132);
+}
+
 TEST_CASE("every tile of every row is read once", "[decode]") {
     const Batch batch = random_batch(static_cast<std::uint32_t>(GENERATE(range(0, 200))));
     const Schedule schedule = schedule_of(batch);
@@ -119,7 +146,7 @@ TEST_CASE("every tile of every row is read once", "[decode]") {
             batch.seq_tiles[row / static_cast<std::size_t>(batch.num_kv_heads)];
         read_to.push_back(tails[row].num_tiles > 0 ? schedule.own_limit : tiles);
     }
-    for (std::int32_t helper = 0; helper < batch.num_sms; ++helper) {
+    for (std::int32_t helper = 0; helper < batch.num_resident; ++helper) {
         const std::int32_t end =
             std::min((helper + 1) * schedule.helper_tiles, schedule.tail_tiles);
         for (std::int32_t at = helper * schedule.helper_tiles; at < end;) {
@@ -148,7 +175,7 @@ TEST_CASE("every tile of every row is read once", "[decode]") {
         CHECK(pieces[row] == num_pieces(schedule, tails[row]));
     }
     if (!slots.empty()) {
-        CHECK(*slots.rbegin() < static_cast<std::int32_t>(tails.size()) + batch.num_sms);
+        CHECK(*slots.rbegin() < static_cast<std::int32_t>(tails.size()) + batch.num_resident);
     }
 }
 

@@ -18,7 +18,7 @@ using namespace nanoserve::testing;
 namespace {
 
 constexpr std::int32_t kHeads = 8;  // KV heads, a row each
-constexpr std::int32_t kSms = 132;
+constexpr std::int32_t kSms = 132;  // each holds one thread block
 
 struct Batch {
     std::vector<std::int32_t> seq_tiles;
@@ -33,7 +33,12 @@ Schedule schedule_of(const Batch& batch) {
     for (const std::int32_t tiles : batch.seq_tiles) {
         schedule.tail_tiles += kHeads * tail_tiles(tiles, schedule.own_limit);
     }
-    schedule.helper_tiles = helper_tiles(schedule.tail_tiles, kSms);
+    const auto full = static_cast<std::int32_t>(std::ranges::count_if(
+        batch.seq_tiles, [&](std::int32_t tiles) { return tiles >= schedule.own_limit; }));
+    const auto num_seqs = static_cast<std::int32_t>(batch.seq_tiles.size());
+    schedule.helper_tiles = helper_tiles(
+        schedule.tail_tiles,
+        num_ranges(full * batch.blocks_per_seq, num_seqs * batch.blocks_per_seq, kSms));
     return schedule;
 }
 
@@ -119,6 +124,19 @@ TEST_CASE("a tail is more than half of what comes before it, or there is none") 
     expect_equal("tail of 151 tiles behind 100", tail_tiles(151, 100), 51);
     expect_equal("tail of 40 tiles behind 100", tail_tiles(40, 100), 0);
     expect_equal("tail of 4096 tiles behind 64", tail_tiles(4096, 64), 4032);
+}
+
+TEST_CASE("few rows leave the rest of the GPU to helpers") {
+    expect_equal("ranges beside 64 thread blocks of 64 that read up to the limit",
+                 num_ranges(64, 64, kSms), 68);
+    expect_equal("ranges beside 8 of 64", num_ranges(8, 64, kSms), 124);
+    expect_equal("ranges beside 132 of 132", num_ranges(132, 132, kSms), 1);
+}
+
+TEST_CASE("behind many rows every SM has a helper") {
+    expect_equal("ranges behind 256 thread blocks, 4 of which read up to the limit",
+                 num_ranges(4, 256, kSms), kSms);
+    expect_equal("ranges behind 133, all of which do", num_ranges(133, 133, kSms), kSms);
 }
 
 TEST_CASE("helpers have equal ranges that reach the end") {
