@@ -168,14 +168,7 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
 
 void paged_decode(const PagedAttentionParams& params, cudaStream_t stream, std::uint32_t* status,
                   Workspace workspace, LaunchOrder order) {
-    const KVLayout& layout = params.kv.layout;
-    const std::int64_t window = window_of(params);
-    const DecodeLoad load = {.num_seqs = params.num_seqs,
-                             .num_kv_heads = layout.num_kv_heads,
-                             .max_tokens = window > 0 ? window : room_of(params),
-                             .bytes_per_row = layout.head_dim * bytes_of(layout.dtype),
-                             .is_fp8 = layout.dtype == DType::fp8_e4m3,
-                             .has_workspace = workspace.data != nullptr && window == 0};
+    const DecodeLoad load = load_of(params, workspace.data != nullptr);
     paged_decode(params, plan_decode(load, current_device()), stream, status, workspace, order);
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cells.hpp"
 
+#include <initializer_list>
+
 namespace nanoserve::day26 {
 namespace {
 
@@ -58,36 +60,26 @@ std::vector<ReadCell> other_cells() {
 }
 
 std::vector<ReadCell> plan_cells() {
-    struct Batch {
-        std::int64_t num_seqs, seq_len;
-        Pattern pattern = Pattern::uniform;
-    };
-    constexpr Batch kBatches[] = {{1, 256},
-                                  {1, 4096},
-                                  {8, 256},
-                                  {64, 256},
-                                  {256, 256},
-                                  {8, 1024},
-                                  {64, 1024},
-                                  {64, 1024, Pattern::ragged},
-                                  {256, 1024},
-                                  {256, 1024, Pattern::ragged},
-                                  {8, 4096},
-                                  {64, 4096},
-                                  {64, 4096, Pattern::ragged},
-                                  {8, 16384},
-                                  {64, 16384},
-                                  {8, 65536}};
     std::vector<ReadCell> cells;
     for (const std::int32_t head_dim : {64, 128}) {
         for (const DType dtype : {DType::bf16, DType::fp8_e4m3}) {
-            for (const Batch& batch : kBatches) {
-                cells.push_back({.shape = {32, 8, head_dim},
-                                 .num_seqs = batch.num_seqs,
-                                 .seq_len = batch.seq_len,
-                                 .pattern = batch.pattern,
-                                 .dtype = dtype});
-            }
+            const auto add = [&](Pattern pattern, std::int64_t seq_len,
+                                 std::initializer_list<std::int64_t> batches) {
+                for (const std::int64_t num_seqs : batches) {
+                    cells.push_back({.shape = {32, 8, head_dim},
+                                     .num_seqs = num_seqs,
+                                     .seq_len = seq_len,
+                                     .pattern = pattern,
+                                     .dtype = dtype});
+                }
+            };
+            add(Pattern::uniform, 256, {1, 8, 64, 256});
+            add(Pattern::uniform, 1024, {1, 2, 4, 8, 16, 32, 64, 128, 256});
+            add(Pattern::uniform, 4096, {1, 2, 4, 8, 16, 32, 64, 128, 256});
+            add(Pattern::uniform, 16384, {8, 64});
+            add(Pattern::ragged, 1024, {16, 64, 256});
+            add(Pattern::ragged, 4096, {16, 64});
+            add(Pattern::ragged, 16384, {64});
         }
     }
     return cells;

@@ -38,7 +38,7 @@ namespace nanoserve::day26 {
 /// to do where each KV head could have a thread block, or there are too many thread blocks.
 [[nodiscard]] inline std::optional<std::string> reason_to_skip(const PagedAttentionParams& params,
                                                                const DecodePlan& plan) {
-    constexpr std::int64_t kFewThreadBlocks = 64, kManyThreadBlocks = 4096;
+    constexpr std::int64_t kFewThreadBlocks = 64, kManyThreadBlocks = 8192;
     const std::int64_t num_kv_heads = params.kv.layout.num_kv_heads;
     const std::int64_t tiles =
         blocks_needed(params.max_blocks_per_seq * params.kv.layout.block_size, 16);

@@ -40,14 +40,7 @@ inline constexpr double kNextPageUs = 0.15;
 /// The plan of paged_decode for these sizes, with a workspace or without.
 [[nodiscard]] inline DecodePlan plan_of(const PagedAttentionParams& params,
                                         bool has_workspace = false) {
-    const KVLayout& layout = params.kv.layout;
-    return plan_decode({.num_seqs = params.num_seqs,
-                        .num_kv_heads = layout.num_kv_heads,
-                        .max_tokens = params.max_blocks_per_seq * layout.block_size,
-                        .bytes_per_row = layout.head_dim * bytes_of(layout.dtype),
-                        .is_fp8 = layout.dtype == DType::fp8_e4m3,
-                        .has_workspace = has_workspace},
-                       {.num_sms = KnownGpu{}.num_sms});
+    return plan_decode(load_of(params, has_workspace), {.num_sms = KnownGpu{}.num_sms});
 }
 
 [[nodiscard]] inline std::int64_t thread_blocks_of(const ReadCell& cell, const DecodePlan& plan) {

@@ -19,163 +19,174 @@ constexpr std::int64_t kMedium = 64;    // tiles: 1024 tokens
 constexpr std::int64_t kLonger = 256;   // tiles: 4096 tokens
 constexpr std::int64_t kLong = 1024;    // tiles: 16384 tokens
 constexpr std::int64_t kShortRow = 64;  // bytes
-constexpr std::int64_t kWideRow = 256;  // bytes
 constexpr int kMaxWarps = 8;
 constexpr int kMaxSplits = 8;                       // the largest cluster that every device takes
-constexpr std::int64_t kWorthEvicting = 4'000'000;  // bytes; 16 layers of it fill an L2 of 60 MB
+constexpr std::int64_t kWorthEvicting = 3'000'000;  // bytes; 16 layers of it fill an L2 of 50 MB
 
-// The largest power of two up to `most` that divides the number of KV heads and leaves `wanted`
-// thread blocks.
-int heads_together(const DecodeLoad& load, int most, std::int64_t wanted) {
-    int heads = 1;
-    while (heads < most && load.num_kv_heads % (2 * heads) == 0 &&
-           load.num_seqs * load.num_kv_heads / (2 * heads) >= wanted) {
-        heads *= 2;
+// The histories of a batch: a row is that of one KV head of one sequence.
+struct Rows {
+    const DecodeLoad& load;
+    const DecodeDevice& device;
+    std::int64_t count = load.num_seqs * load.num_kv_heads;
+    std::int64_t num_tiles = (load.max_tokens + kTileTokens - 1) / kTileTokens;  // of each
+
+    [[nodiscard]] std::int64_t most_of_the_sms() const { return device.num_sms * 9 / 10; }
+
+    // How many thread blocks are at work at once, one for each SM: clusters of four and more leave
+    // some SMs of a GPC idle.
+    [[nodiscard]] std::int64_t sms_for_clusters_of(int size) const {
+        return size <= 2 ? device.num_sms : most_of_the_sms();
     }
-    return heads;
+
+    // The largest power of two up to `most` that divides the number of KV heads and leaves `wanted`
+    // thread blocks.
+    [[nodiscard]] int heads_together(int most, std::int64_t wanted = 1) const {
+        int heads = 1;
+        while (heads < most && load.num_kv_heads % (2 * heads) == 0 &&
+               count / (2 * heads) >= wanted) {
+            heads *= 2;
+        }
+        return heads;
+    }
+};
+
+// Histories of one tile or two: a warp for each, nothing to merge.
+DecodePlan cut_tiles(const Rows& rows) {
+    const int heads = rows.heads_together(kMaxWarps / 2, rows.most_of_the_sms());
+    return {.num_warps = heads, .heads_per_block = heads};
 }
 
-int heads_together(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms) {
-    if (num_tiles <= kShort) {
-        return heads_together(load, kMaxWarps, load.is_fp8 ? most_of_the_sms : most_of_the_sms / 2);
-    }
-    const int many = heads_together(load, kMaxWarps, 8 * most_of_the_sms);
-    const int few = num_tiles >= kLong ? 4 : load.bytes_per_row < kWideRow ? 2 : 1;
-    return many >= few ? many : heads_together(load, few, most_of_the_sms);
-}
-
-// Thread blocks that a batch of single KV heads should have.
-std::int64_t wanted_thread_blocks(const DecodeLoad& load, std::int64_t num_tiles,
-                                  std::int64_t most_of_the_sms) {
-    if (num_tiles < kShort) {
+// Thread blocks that share a row of few: as many as find an SM at once and are worth their merge.
+int splits_of_few(const Rows& rows) {
+    constexpr std::int64_t kEnoughForShort = 64, kTilesOfABlock = 4;
+    const std::int64_t first_long = rows.load.is_fp8 ? kMedium : kMedium + 1;
+    const std::int64_t wanted = rows.num_tiles < first_long ? kEnoughForShort : rows.device.num_sms;
+    if (!rows.device.has_clusters || rows.num_tiles < kShort) {
         return 1;
     }
-    if (num_tiles < kMedium) {
-        return 32;
-    }
-    const bool few_are_enough = num_tiles < kLonger || load.bytes_per_row < kWideRow;
-    return few_are_enough && !load.is_fp8 ? 64 : most_of_the_sms;
-}
-
-// Several KV heads for each thread block, with two warps each, where that leaves two thread blocks
-// for each SM.
-std::optional<DecodePlan> cut_by_warp_pairs(const DecodeLoad& load, std::int64_t num_tiles,
-                                            std::int64_t most_of_the_sms) {
-    const int heads = heads_together(load, kMaxWarps, 2 * most_of_the_sms);
-    if (num_tiles > kMedium || heads == 1) {
-        return {};
-    }
-    return DecodePlan{.num_warps = std::min(2 * heads, kMaxWarps), .heads_per_block = heads};
-}
-
-// Pairs of short rows whose lengths may differ by much.
-bool are_uneven_pairs(const DecodeLoad& load, std::int64_t num_tiles, int heads_per_block) {
-    return heads_per_block == 2 && load.bytes_per_row < kWideRow && num_tiles > kMedium &&
-           num_tiles < kLong;
-}
-
-// KV heads of the shortest rows, two of which share a line of the cache, that a cluster of the
-// largest size reads together. 1: it should not.
-int heads_in_lines(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms) {
-    if (!load.is_fp8 || load.bytes_per_row > kShortRow || num_tiles < kLonger) {
-        return 1;
-    }
-    if (heads_together(load, 4, most_of_the_sms) == 4) {
-        return 4;
-    }
-    return num_tiles < kLong ? 1 : heads_together(load, 2, most_of_the_sms / kMaxSplits);
-}
-
-// Clusters that read long histories of short rows.
-std::optional<DecodePlan> cut_short_rows(const DecodeLoad& load, std::int64_t num_tiles,
-                                         std::int64_t most_of_the_sms, int heads_per_block) {
-    const int in_lines = heads_in_lines(load, num_tiles, most_of_the_sms);
-    if (in_lines > 1) {
-        return DecodePlan{
-            .num_warps = kMaxWarps, .heads_per_block = in_lines, .num_splits = kMaxSplits};
-    }
-    if (are_uneven_pairs(load, num_tiles, heads_per_block)) {
-        return DecodePlan{.num_warps = kMaxWarps / 2,
-                          .heads_per_block = heads_per_block,
-                          .num_splits = num_tiles < kLonger ? 4 : kMaxSplits};
-    }
-    return {};
-}
-
-// A warp has two tiles, or one where histories are short.
-void drop_idle_warps(std::int64_t num_tiles, DecodePlan& plan) {
-    const std::int64_t tiles_of_a_warp = num_tiles <= kShort ? 1 : 2;
-    while (plan.num_warps > plan.heads_per_block &&
-           num_tiles <
-               tiles_of_a_warp * plan.num_splits * (plan.num_warps / plan.heads_per_block)) {
-        plan.num_warps /= 2;
-    }
-}
-
-int splits(std::int64_t wanted, std::int64_t thread_blocks) {
     int splits = 1;
-    while (splits < kMaxSplits && thread_blocks * splits < wanted) {
+    while (splits < kMaxSplits && rows.count * splits < wanted &&
+           rows.count * 2 * splits <= rows.sms_for_clusters_of(2 * splits) &&
+           rows.num_tiles >= kTilesOfABlock * 2 * splits) {
         splits *= 2;
     }
     return splits;
 }
 
+// No more rows than SMs: thread blocks of one row. A warp has two tiles, unless fewer than four
+// warps would be left.
+DecodePlan cut_few_rows(const Rows& rows) {
+    DecodePlan plan = {.num_warps = kMaxWarps, .num_splits = splits_of_few(rows)};
+    const std::int64_t tiles = rows.num_tiles / plan.num_splits;
+    while (plan.num_warps > tiles || (plan.num_warps > 4 && 2 * plan.num_warps > tiles)) {
+        plan.num_warps /= 2;
+    }
+    return plan;
+}
+
+// As many warps for each row as find room on the SMs at once, four or two, with two tiles each.
+// Where that is one: one up to 256 tokens, four beyond, since lengths may differ.
+DecodePlan cut_in_one_wave(const Rows& rows) {
+    int warps = 1;
+    while (warps < 4 && rows.count * 2 * warps <= kMaxWarps * rows.device.num_sms &&
+           rows.num_tiles >= 2 * 2 * warps) {
+        warps *= 2;
+    }
+    if (warps == 1 && rows.num_tiles > kShort) {
+        const int heads = rows.heads_together(2);
+        return {.num_warps = 4 * heads, .heads_per_block = heads};
+    }
+    const int heads = rows.heads_together(warps == 1 ? kMaxWarps : 4 / warps);
+    return {.num_warps = warps * heads, .heads_per_block = heads};
+}
+
+// Long histories of many rows, whose lengths may differ by much: clusters, so that the long ones
+// end sooner.
+DecodePlan cut_many_rows(const Rows& rows) {
+    const int heads = rows.heads_together(2);
+    if (rows.num_tiles >= kLong || !rows.device.has_clusters) {
+        return {.num_warps = kMaxWarps,
+                .heads_per_block = heads,
+                .num_splits = rows.device.has_clusters ? 2 : 1};
+    }
+    return {.num_warps = 2 * heads,
+            .heads_per_block = heads,
+            .num_splits = rows.num_tiles < kLonger ? 4 : kMaxSplits};
+}
+
+// KV heads of the shortest rows, two of which share a line of the cache, that a cluster of the
+// largest size reads together. 1: it should not.
+int heads_in_lines(const Rows& rows, bool are_few) {
+    const bool share_lines = rows.load.is_fp8 && rows.load.bytes_per_row <= kShortRow;
+    const bool are_long = are_few ? rows.num_tiles > kLonger : rows.num_tiles >= kLong;
+    if (!share_lines || !are_long || !rows.device.has_clusters) {
+        return 1;
+    }
+    if (rows.num_tiles >= kLong && rows.heads_together(4, rows.most_of_the_sms()) == 4) {
+        return 4;
+    }
+    return rows.heads_together(2, kMaxSplits);
+}
+
 // Whether all SMs should share the long histories, should there be some. All counts of the schedule
 // must fit 31 bits.
-bool is_worth_balancing(const DecodeLoad& load, std::int64_t num_tiles) {
+bool is_worth_balancing(const Rows& rows) {
     constexpr std::int64_t kMaxSeqs = 4096;  // each warp looks at all lengths
-    return load.has_workspace && num_tiles >= kLong && load.num_seqs >= 2 &&
-           load.num_seqs <= kMaxSeqs &&
-           load.num_seqs * load.num_kv_heads * num_tiles <= std::numeric_limits<int>::max() / 16;
+    return rows.load.has_workspace && rows.num_tiles >= kLong && rows.load.num_seqs >= 2 &&
+           rows.load.num_seqs <= kMaxSeqs &&
+           rows.count * rows.num_tiles <= std::numeric_limits<int>::max() / 16;
+}
+
+// Everything but evict_first.
+DecodePlan cut(const Rows& rows) {
+    if (rows.num_tiles <= 2) {
+        return cut_tiles(rows);
+    }
+    if (is_worth_balancing(rows)) {
+        return {.num_warps = kMaxWarps,
+                .heads_per_block = rows.heads_together(2, rows.most_of_the_sms()),
+                .balance = true};
+    }
+    const bool are_few = rows.count <= rows.device.num_sms;
+    if (const int heads = heads_in_lines(rows, are_few); heads > 1) {
+        return {.num_warps = kMaxWarps, .heads_per_block = heads, .num_splits = kMaxSplits};
+    }
+    if (are_few) {
+        return cut_few_rows(rows);
+    }
+    const bool are_two_for_each_sm = rows.count <= 2 * rows.device.num_sms;
+    if (rows.num_tiles <= (are_two_for_each_sm ? kLonger : kMedium)) {
+        return cut_in_one_wave(rows);
+    }
+    return cut_many_rows(rows);
 }
 
 bool is_multiple(const void* pointer, std::int64_t bytes) {
     return reinterpret_cast<std::uintptr_t>(pointer) % static_cast<std::uintptr_t>(bytes) == 0;
 }
 
-// Histories of one tile or two: nothing is merged.
-DecodePlan cut_tiles(const DecodeLoad& load, std::int64_t num_tiles, std::int64_t most_of_the_sms) {
-    const int heads =
-        load.bytes_per_row < kWideRow ? heads_together(load, num_tiles, most_of_the_sms) : 1;
-    return {.num_warps = heads, .heads_per_block = heads};
-}
-
-// Everything but evict_first.
-DecodePlan cut(const DecodeLoad& load, std::int64_t num_tiles, const DecodeDevice& device) {
-    const std::int64_t most_of_the_sms = device.num_sms * 9 / 10;
-    if (num_tiles <= 2) {
-        return cut_tiles(load, num_tiles, most_of_the_sms);
-    }
-    if (const auto plan = cut_by_warp_pairs(load, num_tiles, most_of_the_sms)) {
-        return *plan;
-    }
-    if (is_worth_balancing(load, num_tiles)) {
-        return {.num_warps = kMaxWarps,
-                .heads_per_block = heads_together(load, 2, most_of_the_sms),
-                .balance = true};
-    }
-    DecodePlan plan = {.num_warps = kMaxWarps,
-                       .heads_per_block = heads_together(load, num_tiles, most_of_the_sms)};
-    if (device.has_clusters) {
-        if (const auto short_rows =
-                cut_short_rows(load, num_tiles, most_of_the_sms, plan.heads_per_block)) {
-            return *short_rows;
-        }
-        if (plan.heads_per_block == 1) {
-            plan.num_splits = splits(wanted_thread_blocks(load, num_tiles, most_of_the_sms),
-                                     load.num_seqs * load.num_kv_heads);
-        }
-    }
-    drop_idle_warps(num_tiles, plan);
-    return plan;
-}
-
 }  // namespace
 
+DecodeLoad load_of(const PagedAttentionParams& params, bool has_workspace) {
+    const KVLayout& layout = params.kv.layout;
+    const std::int64_t room = params.max_blocks_per_seq * layout.block_size;
+    const std::int64_t window = params.rules.sliding_window;
+    const bool hides_some = window > 0 && window < room;
+    return {.num_seqs = params.num_seqs,
+            .num_kv_heads = layout.num_kv_heads,
+            .max_tokens = hides_some ? window : room,
+            .bytes_per_row = layout.head_dim * bytes_of(layout.dtype),
+            .bytes_of_q_and_out = 2 * params.num_seqs * params.num_q_heads * layout.head_dim *
+                                  bytes_of(params.io_dtype),
+            .is_fp8 = layout.dtype == DType::fp8_e4m3,
+            .has_workspace = has_workspace && !hides_some};
+}
+
 DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
+    const Rows rows = {load, device};
     const std::int64_t all_bytes =
-        2 * load.num_seqs * load.num_kv_heads * load.max_tokens * load.bytes_per_row;
-    DecodePlan plan = cut(load, (load.max_tokens + kTileTokens - 1) / kTileTokens, device);
+        2 * rows.count * load.max_tokens * load.bytes_per_row + load.bytes_of_q_and_out;
+    DecodePlan plan = cut(rows);
     plan.evict_first = plan.balance || all_bytes >= kWorthEvicting;
     return plan;
 }

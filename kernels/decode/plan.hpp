@@ -24,13 +24,17 @@ struct DecodePlan {
 
 /// What the plan depends on.
 struct DecodeLoad {
-    std::int64_t num_seqs = 0;       ///< sequences in the batch
-    std::int32_t num_kv_heads = 0;   ///< heads of K and V
-    std::int64_t max_tokens = 0;     ///< of a sequence that may be visible
-    std::int64_t bytes_per_row = 0;  ///< of one K row of one KV head
-    bool is_fp8 = false;             ///< elements of the pool
-    bool has_workspace = false;      ///< for a balanced launch
+    std::int64_t num_seqs = 0;            ///< sequences in the batch
+    std::int32_t num_kv_heads = 0;        ///< heads of K and V
+    std::int64_t max_tokens = 0;          ///< of a sequence that may be visible
+    std::int64_t bytes_per_row = 0;       ///< of one K row of one KV head
+    std::int64_t bytes_of_q_and_out = 0;  ///< of all query heads of all sequences
+    bool is_fp8 = false;                  ///< elements of the pool
+    bool has_workspace = false;           ///< for a balanced launch
 };
+
+/// The load of a read. With a sliding window the newest tokens count, and no workspace.
+[[nodiscard]] DecodeLoad load_of(const PagedAttentionParams& params, bool has_workspace);
 
 /// What the plan has to know of the device.
 struct DecodeDevice {
@@ -38,27 +42,26 @@ struct DecodeDevice {
     bool has_clusters = true;  ///< compute capability 9.0 or later
 };
 
-/// The plan for a batch. Rule and edges, measured on an H200 with 8 KV heads, on equal lengths and
-/// on random ones:
-///   - up to 32 tokens: one warp for each KV head, nothing to merge; in thread blocks of their own,
-///     or, where rows are shorter than 256 bytes, as many heads together as leave a thread block
-///     for every other SM, with fp8 for every SM: with NHD their rows are neighbours in memory;
-///   - up to 1024 tokens, where two or more heads together leave two thread blocks for each SM, as
-///     many of them as do, up to eight, with two warps each or eight in all;
-///   - otherwise up to 256 tokens heads together as for 32;
-///   - beyond, thread blocks of one KV head, or of two where rows are shorter than 256 bytes, so
-///     that lengths that differ even out over the SMs; more heads where 8 thread blocks for each SM
-///     are left, and up to four from 16384 tokens on;
-///   - such pairs of short rows beyond 1024 tokens and below 16384 by clusters of four thread
-///     blocks with half the warps, from 4096 on of eight: where lengths differ, the long ones end
-///     sooner, and where they don't a little is lost;
+/// The plan for a batch. Rule and edges, measured on an H200 with 8 KV heads; a row is the history
+/// of one KV head of one sequence, and "few" rows are no more than there are SMs:
+///   - up to 32 tokens: one warp for each row, nothing to merge, up to four KV heads together where
+///     that leaves a thread block for nine SMs of ten;
+///   - few rows: a thread block of 8 warps for each. From 256 tokens on a cluster shares a row
+///   where
+///     its thread blocks find SMs at once, all of them in pairs, nine of ten in clusters of four
+///     and eight, until 64 work; from 1024 tokens of fp8 and beyond 1024 of others until all do. A
+///     thread block has four tiles of 16 tokens at least, a warp two, or one where that leaves
+///     fewer than four warps;
+///   - more rows, up to 1024 tokens, or up to 4096 where there are no more than two for each SM: as
+///     many warps for each row as find room on the SMs at once, four or two; where that is one, one
+///     for each of eight heads together up to 256 tokens, and four for each of two beyond;
+///   - more rows of more tokens: clusters of thread blocks that have two KV heads, of four with two
+///     warps for each head, from 4096 tokens on of eight, and from 16384 on of two with four warps
+///     for each: where lengths differ, the long ones end sooner, and where they don't, up to 8 in
+///     100 are lost;
 ///   - rows of 64 bytes, two of which share a line of the cache, by clusters of eight thread
-///     blocks: from 4096 tokens on with four heads, where that leaves a cluster for every SM, and
-///     from 16384 on with two, where that leaves a thread block for every SM;
-///   - where even one KV head each leaves SMs idle, the history is split: from 256 tokens until 32
-///     thread blocks work, from 1024 until 64 do, and rows of 256 bytes from 4096 and fp8 from 1024
-///     until all SMs do;
-///   - warps: no more than have two tiles of 16 tokens each, or one up to 256 tokens;
+///     blocks of 8 warps: from 16384 tokens on with four heads, where that leaves a cluster for
+///     nine SMs of ten, else with two, and so beyond 4096 tokens if they are few;
 ///   - with a workspace, from 16384 tokens on, a balanced launch.
 /// The lengths themselves may change under a captured graph: the plan only asks for their limit.
 [[nodiscard]] DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device);

@@ -47,8 +47,8 @@ TEST_CASE("Day 26 skips plans that leave warps or multiprocessors without work",
     CHECK(reason(1, 256, {8, 1, 4}) == "there are more warps than tiles");
     CHECK(reason(1, 4096, {8, 1, 1}) == "none");
     CHECK(reason(1, 4096, {8, 2, 1}) == "most SMs have nothing to read");
-    CHECK(reason(256, 4096, {8, 1, 2}) == "none");
-    CHECK(reason(256, 4096, {8, 1, 4}) == "there are too many thread blocks");
+    CHECK(reason(256, 4096, {4, 2, 8}) == "none");
+    CHECK(reason(256, 4096, {4, 1, 8}) == "there are too many thread blocks");
     PagedAttentionParams six_heads =
         sizes_of({.shape = {24, 6, 128}, .num_seqs = 64, .seq_len = 1024});
     CHECK(reason_to_skip(six_heads, {4, 4, 1}) == "the KV heads don't divide");

@@ -14,6 +14,7 @@ using nanoserve::DecodeDevice;
 using nanoserve::DecodeLoad;
 using nanoserve::DecodePlan;
 using nanoserve::DType;
+using nanoserve::load_of;
 using nanoserve::PagedAttentionParams;
 using nanoserve::plan_decode;
 using nanoserve::testing::PagedCase;
@@ -40,76 +41,121 @@ PagedCase decodable() {
 }  // namespace
 
 TEST_CASE("the plan's edges are those that were measured", "[decode]") {
-    CHECK(plan_decode(load(1, 16), kH200) == DecodePlan{1, 1, 1, false});
-    CHECK(plan_decode(load(1, 256), kH200) == DecodePlan{4, 1, 4, false});
-    CHECK(plan_decode(load(1, 1024), kH200) == DecodePlan{4, 1, 8, true});
-    CHECK(plan_decode(load(1, 4096), kH200) == DecodePlan{8, 1, 8, true});
-    CHECK(plan_decode(load(8, 256), kH200) == DecodePlan{8, 1, 1, true});
-    CHECK(plan_decode(load(8, 1024), kH200) == DecodePlan{8, 1, 1, true});
-    CHECK(plan_decode(load(8, 4096), kH200) == DecodePlan{8, 1, 2, true});
-    CHECK(plan_decode(load(58, 256), kH200) == DecodePlan{8, 4, 1, true});
-    CHECK(plan_decode(load(59, 256), kH200) == DecodePlan{4, 2, 1, true});
-    CHECK(plan_decode(load(64, 1024), kH200) == DecodePlan{4, 2, 1, true});
-    CHECK(plan_decode(load(64, 1040), kH200) == DecodePlan{8, 1, 1, true});
-    CHECK(plan_decode(load(118, 256), kH200) == DecodePlan{8, 4, 1, true});
-    CHECK(plan_decode(load(256, 256), kH200) == DecodePlan{8, 8, 1, true});
-    CHECK(plan_decode(load(256, 1024), kH200) == DecodePlan{8, 8, 1, true});
-    CHECK(plan_decode(load(256, 1040), kH200) == DecodePlan{8, 2, 1, true});
-    CHECK(plan_decode(load(64, 4096), kH200) == DecodePlan{8, 1, 1, true});
-    CHECK(plan_decode(load(64, 16384), kH200) == DecodePlan{8, 4, 1, true});
-    CHECK(plan_decode(load(256, 4096), kH200) == DecodePlan{8, 2, 1, true});
+    const auto plan = [](std::int64_t num_seqs, std::int64_t max_tokens) {
+        return plan_decode(load(num_seqs, max_tokens), kH200);
+    };
+    // One tile or two.
+    CHECK(plan(1, 16) == DecodePlan{1, 1, 1, false});
+    CHECK(plan(64, 32) == DecodePlan{4, 4, 1, true});
+    // No more rows than SMs.
+    CHECK(plan(1, 33) == DecodePlan{2, 1, 1, false});
+    CHECK(plan(1, 240) == DecodePlan{4, 1, 1, false});
+    CHECK(plan(1, 256) == DecodePlan{4, 1, 4, false});
+    CHECK(plan(1, 1024) == DecodePlan{4, 1, 8, true});
+    CHECK(plan(1, 4096) == DecodePlan{8, 1, 8, true});
+    CHECK(plan(2, 4096) == DecodePlan{8, 1, 4, true});
+    CHECK(plan(3, 4096) == DecodePlan{8, 1, 4, true});
+    CHECK(plan(4, 4096) == DecodePlan{8, 1, 2, true});
+    CHECK(plan(4, 256) == DecodePlan{4, 1, 2, true});
+    CHECK(plan(8, 256) == DecodePlan{8, 1, 1, true});
+    CHECK(plan(8, 1024) == DecodePlan{8, 1, 1, true});
+    CHECK(plan(8, 1040) == DecodePlan{8, 1, 2, true});
+    CHECK(plan(9, 65536) == DecodePlan{8, 1, 1, true});
+    CHECK(plan(16, 65536) == DecodePlan{8, 1, 1, true});
+    // More, for which there is room on the SMs at once.
+    CHECK(plan(17, 4096) == DecodePlan{4, 1, 1, true});
+    CHECK(plan(17, 48) == DecodePlan{8, 8, 1, true});
+    CHECK(plan(17, 64) == DecodePlan{4, 2, 1, true});
+    CHECK(plan(33, 4096) == DecodePlan{4, 1, 1, true});
+    CHECK(plan(34, 1024) == DecodePlan{4, 2, 1, true});
+    CHECK(plan(66, 1024) == DecodePlan{4, 2, 1, true});
+    CHECK(plan(67, 256) == DecodePlan{8, 8, 1, true});
+    CHECK(plan(67, 272) == DecodePlan{8, 2, 1, true});
+    CHECK(plan(256, 1024) == DecodePlan{8, 2, 1, true});
+    // More, of more tokens.
+    CHECK(plan(33, 4112) == DecodePlan{4, 2, 8, true});
+    CHECK(plan(34, 1040) == DecodePlan{4, 2, 4, true});
+    CHECK(plan(256, 4080) == DecodePlan{4, 2, 4, true});
+    CHECK(plan(256, 4096) == DecodePlan{4, 2, 8, true});
+    CHECK(plan(256, 16368) == DecodePlan{4, 2, 8, true});
+    CHECK(plan(256, 16384) == DecodePlan{8, 2, 2, true});
 }
 
-TEST_CASE("rows shorter than 256 bytes are read together, and split less", "[decode]") {
-    const auto narrow = [](std::int64_t num_seqs, std::int64_t max_tokens) {
-        DecodeLoad load = ::load(num_seqs, max_tokens);
-        load.bytes_per_row = 128;
+TEST_CASE("an odd number of KV heads is not read together", "[decode]") {
+    const auto plan = [](std::int64_t max_tokens) {
+        DecodeLoad load = ::load(300, max_tokens);
+        load.num_kv_heads = 5;
         return plan_decode(load, kH200);
     };
-    CHECK(narrow(64, 1024) == DecodePlan{4, 2, 1, true});
-    CHECK(narrow(64, 1040) == DecodePlan{4, 2, 4, true});
-    CHECK(narrow(64, 4080) == DecodePlan{4, 2, 4, true});
-    CHECK(narrow(64, 4096) == DecodePlan{4, 2, 8, true});
-    CHECK(narrow(64, 16368) == DecodePlan{4, 2, 8, true});
-    CHECK(narrow(64, 16384) == DecodePlan{8, 4, 1, true});
-    CHECK(narrow(8, 1024) == DecodePlan{8, 1, 1, true});
-    CHECK(narrow(8, 4096) == DecodePlan{8, 1, 1, true});
-    CHECK(narrow(64, 16) == DecodePlan{8, 8, 1, false});
-    CHECK(narrow(8, 16) == DecodePlan{1, 1, 1, false});
-    CHECK(plan_decode(load(64, 16), kH200) == DecodePlan{1, 1, 1, true});
+    CHECK(plan(16) == DecodePlan{1, 1, 1, true});
+    CHECK(plan(256) == DecodePlan{1, 1, 1, true});
+    CHECK(plan(1024) == DecodePlan{4, 1, 1, true});
+    CHECK(plan(2048) == DecodePlan{2, 1, 4, true});
+    CHECK(plan(65536) == DecodePlan{8, 1, 2, true});
 }
 
-TEST_CASE("fp8 keeps all SMs at work, with fewer heads together", "[decode]") {
+TEST_CASE("fp8 has all SMs at work from 1024 tokens on, and reads heads that share lines together",
+          "[decode]") {
     const std::int64_t bytes_per_row = GENERATE(64, 128);
     const auto fp8 = [&](std::int64_t num_seqs, std::int64_t max_tokens) {
-        return plan_decode({.num_seqs = num_seqs,
-                            .num_kv_heads = 8,
-                            .max_tokens = max_tokens,
-                            .bytes_per_row = bytes_per_row,
-                            .is_fp8 = true},
-                           kH200);
+        DecodeLoad load = ::load(num_seqs, max_tokens);
+        load.bytes_per_row = bytes_per_row;
+        load.is_fp8 = true;
+        return plan_decode(load, kH200);
     };
+    CHECK(fp8(8, 1008).num_splits == 1);
     CHECK(fp8(8, 1024).num_splits == 2);
     CHECK(fp8(8, 4096) == DecodePlan{8, 1, 2, true});
     CHECK(fp8(1, 65536) == DecodePlan{8, 1, 8, true});
-    CHECK(fp8(64, 16).heads_per_block == 4);
-    CHECK(fp8(32, 256).heads_per_block == 2);
-    CHECK(fp8(64, 256) == DecodePlan{4, 2, 1, true});
     CHECK(fp8(64, 1024) == DecodePlan{4, 2, 1, true});
     CHECK(fp8(64, 2048) == DecodePlan{4, 2, 4, true});
+    CHECK(fp8(64, 16368) == DecodePlan{4, 2, 8, true});
     if (bytes_per_row == 128) {
-        CHECK(fp8(64, 4096) == DecodePlan{4, 2, 8, true});
-        CHECK(fp8(256, 65536) == DecodePlan{8, 4, 1, true});
         CHECK(fp8(8, 65536) == DecodePlan{8, 1, 2, true});
-    } else {  // heads that share lines
-        CHECK(fp8(64, 4096) == DecodePlan{8, 4, 8, true});
+        CHECK(fp8(256, 16384) == DecodePlan{8, 2, 2, true});
+    } else {
+        CHECK(fp8(8, 4112) == DecodePlan{8, 2, 8, true});
+        CHECK(fp8(2, 4112) == DecodePlan{8, 2, 8, true});
+        CHECK(fp8(58, 16384) == DecodePlan{8, 2, 8, true});
+        CHECK(fp8(59, 16384) == DecodePlan{8, 4, 8, true});
         CHECK(fp8(256, 65536) == DecodePlan{8, 4, 8, true});
-        CHECK(fp8(58, 16368) == DecodePlan{4, 2, 8, true});
-        CHECK(fp8(8, 16368) == DecodePlan{8, 1, 2, true});
-        CHECK(fp8(8, 16384) == DecodePlan{8, 2, 8, true});
-        CHECK(fp8(4, 65536) == DecodePlan{8, 2, 8, true});
     }
-    CHECK(fp8(3, 65536) == DecodePlan{8, 1, 8, true});
+}
+
+TEST_CASE("rows that L2 would not keep leave it first", "[decode]") {
+    const auto evicts = [](std::int64_t max_tokens, std::int64_t bytes_of_q_and_out) {
+        DecodeLoad load = ::load(1, max_tokens);
+        load.bytes_of_q_and_out = bytes_of_q_and_out;
+        return plan_decode(load, kH200).evict_first;
+    };
+    constexpr std::int64_t kLeft = 3'000'000 - 2 * 8 * 256 * 512;
+    CHECK_FALSE(evicts(512, kLeft - 1));
+    CHECK(evicts(512, kLeft));
+    CHECK(evicts(1024, 0));
+}
+
+TEST_CASE("the load of a read is taken from its parameters", "[decode]") {
+    PagedCase test = decodable();  // 8 query heads, 2 KV heads of 64
+    PagedAttentionParams params = test.params();
+    params.max_blocks_per_seq = 3;
+    DecodeLoad load = load_of(params, true);
+    CHECK(load.num_seqs == 1);
+    CHECK(load.num_kv_heads == 2);
+    CHECK(load.max_tokens == 48);
+    CHECK(load.bytes_per_row == 128);
+    CHECK(load.bytes_of_q_and_out == 2 * 8 * 64 * 2);
+    CHECK_FALSE(load.is_fp8);
+    CHECK(load.has_workspace);
+    params.kv.layout.dtype = DType::fp8_e4m3;
+    params.rules.sliding_window = 47;
+    load = load_of(params, true);
+    CHECK(load.is_fp8);
+    CHECK(load.bytes_per_row == 64);
+    CHECK(load.max_tokens == 47);
+    CHECK_FALSE(load.has_workspace);
+    params.rules.sliding_window = 48;
+    CHECK(load_of(params, true).max_tokens == 48);
+    CHECK(load_of(params, true).has_workspace);
 }
 
 TEST_CASE("a launch is balanced for several long histories, if there is a workspace", "[decode]") {
@@ -144,12 +190,15 @@ TEST_CASE("every plan is one that the kernel takes", "[decode]") {
     CHECK(num_kv_heads % plan.heads_per_block == 0);
 }
 
-TEST_CASE("no SM waits while a KV head of its own could be had", "[decode]") {
-    const std::int64_t num_seqs = GENERATE(range(1, 70));
-    const DecodePlan plan = plan_decode(load(num_seqs, 16384), kH200);
-    const std::int64_t thread_blocks = num_seqs * 8 / plan.heads_per_block * plan.num_splits;
-    CAPTURE(num_seqs, plan.heads_per_block, plan.num_splits);
-    CHECK((thread_blocks >= 118 || plan.num_splits == 8));  // 9 of 10 SMs
+TEST_CASE("a history is split no further than its clusters find SMs at once", "[decode]") {
+    const std::int64_t num_seqs = GENERATE(range(1, 17));
+    const DecodePlan plan = plan_decode(load(num_seqs, 65536), kH200);
+    const auto room = [](int splits) { return splits <= 2 ? 132 : 118; };  // 9 of 10 SMs
+    const std::int64_t thread_blocks = num_seqs * 8 * plan.num_splits;
+    CAPTURE(num_seqs, plan.num_splits);
+    CHECK(plan.heads_per_block == 1);
+    CHECK((plan.num_splits == 1 || thread_blocks <= room(plan.num_splits)));
+    CHECK((plan.num_splits == 8 || 2 * thread_blocks > room(2 * plan.num_splits)));
 }
 
 TEST_CASE("what paged_decode does not take, it names", "[decode]") {
