@@ -5,15 +5,12 @@
 #include "support/needs_gpu.hpp"
 #include "support/paged_case.hpp"
 
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators.hpp>
-#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/catch_template_test_macros.hpp>
 #include <kernels/clock_graph.hpp>
 #include <kernels/paged_decode.hpp>
 
 using namespace nanoserve;
 using namespace nanoserve::testing;
-using Catch::Generators::from_range;
 
 namespace {
 
@@ -81,16 +78,28 @@ class Chain {
     DeviceBuffer workspace_;
 };
 
-struct Shape {
-    DecodePlan plan;
-    std::int32_t seq_len;
+// How a chain's launches are cut up. A test case each, since tools take minutes over one.
+struct OneTile {
+    static constexpr DecodePlan kPlan = {};
+    static constexpr std::int32_t kSeqLen = 16;
 };
-
-const Shape kShapes[] = {{{}, 16},
-                         {{.num_warps = 8}, 700},
-                         {{.num_warps = 4, .heads_per_block = 4}, 300},
-                         {{.num_warps = 8, .num_splits = 8}, 2000},
-                         {{8, 1, 1, true, true}, 2000}};
+struct SharedHead {
+    static constexpr DecodePlan kPlan = {.num_warps = 8};
+    static constexpr std::int32_t kSeqLen = 700;
+};
+struct HeadsTogether {
+    static constexpr DecodePlan kPlan = {.num_warps = 4, .heads_per_block = 4};
+    static constexpr std::int32_t kSeqLen = 300;
+};
+struct Cluster {
+    static constexpr DecodePlan kPlan = {.num_warps = 8, .num_splits = 8};
+    static constexpr std::int32_t kSeqLen = 2000;
+};
+struct Balanced {
+    static constexpr DecodePlan kPlan = {
+        .num_warps = 8, .num_splits = 1, .evict_first = true, .balance = true};
+    static constexpr std::int32_t kSeqLen = 2000;
+};
 
 PagedCase case_of(std::int32_t seq_len) {
     return PagedCase({.shape = {.num_q_heads = 16, .num_kv_heads = 4, .head_dim = 64},
@@ -100,13 +109,12 @@ PagedCase case_of(std::int32_t seq_len) {
                       .io_dtype = DType::bf16});
 }
 
-// Runs a chain of every shape in order, then `overlapped` a few times.
+// Runs a chain in order, then `overlapped` a few times.
+template <class Shape>
 void require_same_chain(std::vector<std::byte> (Chain::*overlapped)(LaunchOrder)) {
     needs_gpu();
-    const auto& [plan, seq_len] = GENERATE(from_range(kShapes));
-    CAPTURE(plan.num_warps, plan.heads_per_block, plan.num_splits, plan.balance, seq_len);
-    PagedCase test = case_of(seq_len);
-    Chain chain(test, plan);
+    PagedCase test = case_of(Shape::kSeqLen);
+    Chain chain(test, Shape::kPlan);
     const auto expected = chain.run(LaunchOrder::after_previous);
     for (int i = 0; i < 4; ++i) {
         REQUIRE((chain.*overlapped)(LaunchOrder::overlapping_previous) == expected);
@@ -115,12 +123,14 @@ void require_same_chain(std::vector<std::byte> (Chain::*overlapped)(LaunchOrder)
 
 }  // namespace
 
-TEST_CASE("a launch that overlaps the one before it still reads what that one wrote",
-          "[kernels][decode][overlap]") {
-    require_same_chain(&Chain::run);
+TEMPLATE_TEST_CASE("a launch that overlaps the one before it still reads what that one wrote",
+                   "[kernels][decode][overlap]", OneTile, SharedHead, HeadsTogether, Cluster,
+                   Balanced) {
+    require_same_chain<TestType>(&Chain::run);
 }
 
-TEST_CASE("captured launches that overlap read what those before them wrote",
-          "[kernels][decode][overlap]") {
-    require_same_chain(&Chain::replay);
+TEMPLATE_TEST_CASE("captured launches that overlap read what those before them wrote",
+                   "[kernels][decode][overlap]", OneTile, SharedHead, HeadsTogether, Cluster,
+                   Balanced) {
+    require_same_chain<TestType>(&Chain::replay);
 }
