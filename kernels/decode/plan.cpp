@@ -74,9 +74,13 @@ int splits_of_few(const Rows& rows) {
 }
 
 // No more rows than SMs: thread blocks of one row. A warp has two tiles, unless fewer than four
-// warps would be left.
+// warps would be left. Long rows that find no SM more are split all the same, by small thread
+// blocks: their lengths may differ.
 DecodePlan cut_few_rows(const Rows& rows) {
     DecodePlan plan = {.num_warps = kMaxWarps, .num_splits = splits_of_few(rows)};
+    if (plan.num_splits == 1 && rows.num_tiles > kLonger && rows.device.has_clusters) {
+        return {.num_warps = kMaxWarps / 2, .num_splits = kMaxSplits};
+    }
     const std::int64_t tiles = rows.num_tiles / plan.num_splits;
     while (plan.num_warps > tiles || (plan.num_warps > 4 && 2 * plan.num_warps > tiles)) {
         plan.num_warps /= 2;

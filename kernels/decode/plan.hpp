@@ -51,7 +51,8 @@ struct DecodeDevice {
 ///     its thread blocks find SMs at once, all of them in pairs, nine of ten in clusters of four
 ///     and eight, until 64 work; from 1024 tokens of fp8 and beyond 1024 of others until all do. A
 ///     thread block has four tiles of 16 tokens at least, a warp two, or one where that leaves
-///     fewer than four warps;
+///     fewer than four warps. Where not even pairs find SMs, beyond 4096 tokens, clusters of eight
+///     with four warps each: see below;
 ///   - more rows, up to 1024 tokens, or up to 4096 where there are no more than two for each SM: as
 ///     many warps for each row as find room on the SMs at once, four or two; where that is one, one
 ///     for each of eight heads together up to 256 tokens, and four for each of two beyond;

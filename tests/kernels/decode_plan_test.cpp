@@ -60,8 +60,11 @@ TEST_CASE("the plan's edges are those that were measured", "[decode]") {
     CHECK(plan(8, 256) == DecodePlan{8, 1, 1, true});
     CHECK(plan(8, 1024) == DecodePlan{8, 1, 1, true});
     CHECK(plan(8, 1040) == DecodePlan{8, 1, 2, true});
-    CHECK(plan(9, 65536) == DecodePlan{8, 1, 1, true});
-    CHECK(plan(16, 65536) == DecodePlan{8, 1, 1, true});
+    CHECK(plan(8, 65536) == DecodePlan{8, 1, 2, true});
+    CHECK(plan(9, 4096) == DecodePlan{8, 1, 1, true});
+    CHECK(plan(9, 4112) == DecodePlan{4, 1, 8, true});
+    CHECK(plan(16, 4096) == DecodePlan{8, 1, 1, true});
+    CHECK(plan(16, 4112) == DecodePlan{4, 1, 8, true});
     // More, for which there is room on the SMs at once.
     CHECK(plan(17, 4096) == DecodePlan{4, 1, 1, true});
     CHECK(plan(17, 48) == DecodePlan{8, 8, 1, true});
@@ -192,7 +195,7 @@ TEST_CASE("every plan is one that the kernel takes", "[decode]") {
 
 TEST_CASE("a history is split no further than its clusters find SMs at once", "[decode]") {
     const std::int64_t num_seqs = GENERATE(range(1, 17));
-    const DecodePlan plan = plan_decode(load(num_seqs, 65536), kH200);
+    const DecodePlan plan = plan_decode(load(num_seqs, 4096), kH200);
     const auto room = [](int splits) { return splits <= 2 ? 132 : 118; };  // 9 of 10 SMs
     const std::int64_t thread_blocks = num_seqs * 8 * plan.num_splits;
     CAPTURE(num_seqs, plan.num_splits);
