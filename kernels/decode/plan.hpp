@@ -43,27 +43,28 @@ struct DecodeDevice {
 };
 
 /// The plan for a batch. Rule and edges, measured on an H200 with 8 KV heads; a row is the history
-/// of one KV head of one sequence, and "few" rows are no more than there are SMs:
+/// of one KV head of one sequence, of max_tokens tokens, and rows are few if they are no more than
+/// there are SMs:
 ///   - up to 32 tokens: one warp for each row, nothing to merge, up to four KV heads together where
 ///     that leaves a thread block for nine SMs of ten;
-///   - few rows: a thread block of 8 warps for each. From 256 tokens on a cluster shares a row
-///   where
-///     its thread blocks find SMs at once, all of them in pairs, nine of ten in clusters of four
-///     and eight, until 64 work; from 1024 tokens of fp8 and beyond 1024 of others until all do. A
-///     thread block has four tiles of 16 tokens at least, a warp two, or one where that leaves
-///     fewer than four warps. Where not even pairs find SMs, beyond 4096 tokens, clusters of eight
-///     with four warps each: see below;
+///   - 2 to 4096 sequences from 16384 tokens on, with a workspace: a balanced launch;
+///   - few rows: a thread block of 8 warps for each. From 256 tokens on a cluster shares a row, as
+///     far as all its thread blocks find SMs at once: all SMs in pairs, nine of ten in clusters of
+///     four and eight. It stops where 64 thread blocks work, or from 1024 tokens of fp8 and beyond
+///     1024 of others where all SMs do. A thread block has four tiles of 16 tokens at least, a warp
+///     two, or one where that leaves fewer than four warps;
+///   - few rows beyond 4096 tokens, where not even pairs find SMs at once: clusters of eight thread
+///     blocks of four warps;
 ///   - more rows, up to 1024 tokens, or up to 4096 where there are no more than two for each SM: as
 ///     many warps for each row as find room on the SMs at once, four or two; where that is one, one
 ///     for each of eight heads together up to 256 tokens, and four for each of two beyond;
-///   - more rows of more tokens: clusters of thread blocks that have two KV heads, of four with two
+///   - more rows of more tokens: thread blocks that have two KV heads, in clusters of four with two
 ///     warps for each head, from 4096 tokens on of eight, and from 16384 on of two with four warps
-///     for each: where lengths differ, the long ones end sooner, and where they don't, up to 8 in
-///     100 are lost;
-///   - rows of 64 bytes, two of which share a line of the cache, by clusters of eight thread
+///     for each. Where lengths differ, the long ones end sooner; where they don't, some per cent
+///     are lost;
+///   - fp8 rows of 64 bytes, two of which share a line of the cache, by clusters of eight thread
 ///     blocks of 8 warps: from 16384 tokens on with four heads, where that leaves a cluster for
-///     nine SMs of ten, else with two, and so beyond 4096 tokens if they are few;
-///   - with a workspace, from 16384 tokens on, a balanced launch.
+///     nine SMs of ten, else with two, and so beyond 4096 tokens if they are few.
 /// The lengths themselves may change under a captured graph: the plan only asks for their limit.
 [[nodiscard]] DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device);
 

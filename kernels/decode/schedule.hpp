@@ -67,9 +67,9 @@ NANOSERVE_DEVICE inline std::int32_t tail_tiles(std::int32_t row_tiles, std::int
 //! [tail tiles]
 
 //! [num ranges]
-/// The ranges that all tails are cut into, no more than there are helpers. If the GPU holds the
-/// thread blocks of all rows at once, those that read up to the limit leave the rest of it to the
-/// helpers; if not, each SM has helpers at the end.
+/// The ranges that all tails are cut into, one for each helper that works. If there are more thread
+/// blocks for the rows than the GPU holds, all helpers do, as many as it holds. If not, as many as
+/// find room beside those that read up to the limit, since the others soon end, but one at least.
 /// @param full_blocks thread blocks whose rows have the limit's tiles or more
 /// @param num_blocks of all rows
 /// @param num_resident thread blocks that the GPU holds at once
