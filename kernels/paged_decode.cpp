@@ -140,9 +140,9 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
     if (params.num_seqs == 0) {
         return;
     }
+    const DecodeDevice device = current_device();
     if (plan.balance) {
-        args.num_resident = current_device().num_sms;
-        args.workspace = divide(workspace, params, args.num_resident);
+        args.workspace = divide(workspace, params, device.num_sms);
     }
     const DecodeChoice choice = {
         .head_dim = layout.head_dim,
@@ -151,7 +151,8 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
         .evict_first = plan.evict_first,
         .balance = plan.balance,
         .has_rules = window_of(params) > 0 || params.rules.sinks != nullptr,
-        .overlap = order == LaunchOrder::overlapping_previous && current_device().has_clusters};
+        .overlap = order == LaunchOrder::overlapping_previous && device.has_clusters,
+        .num_sms = device.num_sms};
     const auto launch = [&]<class T>() {
         if (layout.dtype == DType::fp8_e4m3) {
             launch_decode<T, Fp8E4m3>(choice, args, stream);

@@ -103,7 +103,7 @@ void launch_balanced(const DecodeChoice& choice, DecodeArgs args, cudaStream_t s
     args.memory = divide_memory<Config>(
         args, std::max(Config::kStages * Config::kStageBytes, WarpPartial<Config>::kBytes));
     const std::int32_t owners = args.num_seqs * (args.num_kv_heads >> args.heads_log2);
-    args.num_resident *= Config::kBlocksPerSm;
+    args.num_resident = choice.num_sms * Config::kBlocksPerSm;
     launch_kernel(balanced_decode_kernel<Config>,
                   {.grid = static_cast<unsigned>(owners + args.num_resident),
                    .num_warps = 1 << args.warps_log2,

@@ -15,6 +15,7 @@ struct DecodeChoice {
     bool evict_first, balance;
     bool has_rules;  ///< a window or sinks
     bool overlap;    ///< starts while the kernel before it ends
+    std::int32_t num_sms;
 };
 
 /// Launches the decode kernel for q of type T and pools of Stored, sizes that

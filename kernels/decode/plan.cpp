@@ -14,11 +14,11 @@ namespace nanoserve {
 namespace {
 
 constexpr std::int64_t kTileTokens = 16;
-constexpr std::int64_t kShort = 16;     // tiles: 256 tokens
-constexpr std::int64_t kMedium = 64;    // tiles: 1024 tokens
-constexpr std::int64_t kLonger = 256;   // tiles: 4096 tokens
-constexpr std::int64_t kLong = 1024;    // tiles: 16384 tokens
-constexpr std::int64_t kShortRow = 64;  // bytes
+constexpr std::int64_t kShort = 16;       // tiles: 256 tokens
+constexpr std::int64_t kMedium = 64;      // tiles: 1024 tokens
+constexpr std::int64_t kLong = 256;       // tiles: 4096 tokens
+constexpr std::int64_t kVeryLong = 1024;  // tiles: 16384 tokens
+constexpr std::int64_t kHalfLine = 64;    // bytes
 constexpr int kMaxWarps = 8;
 constexpr int kMaxSplits = 8;                       // the largest cluster that every device takes
 constexpr std::int64_t kWorthEvicting = 3'000'000;  // bytes; 16 layers of it fill an L2 of 50 MB
@@ -78,7 +78,7 @@ int splits_of_few(const Rows& rows) {
 // blocks: their lengths may differ.
 DecodePlan cut_few_rows(const Rows& rows) {
     DecodePlan plan = {.num_warps = kMaxWarps, .num_splits = splits_of_few(rows)};
-    if (plan.num_splits == 1 && rows.num_tiles > kLonger && rows.device.has_clusters) {
+    if (plan.num_splits == 1 && rows.num_tiles > kLong && rows.device.has_clusters) {
         return {.num_warps = kMaxWarps / 2, .num_splits = kMaxSplits};
     }
     const std::int64_t tiles = rows.num_tiles / plan.num_splits;
@@ -100,43 +100,47 @@ DecodePlan cut_in_one_wave(const Rows& rows) {
         const int heads = rows.heads_together(2);
         return {.num_warps = 4 * heads, .heads_per_block = heads};
     }
-    const int heads = rows.heads_together(warps == 1 ? kMaxWarps : 4 / warps);
+    const int heads =
+        rows.heads_together(warps == 1 ? kMaxWarps : 4 / warps, rows.most_of_the_sms());
     return {.num_warps = warps * heads, .heads_per_block = heads};
 }
 
 // Long histories of many rows, whose lengths may differ by much: clusters, so that the long ones
 // end sooner.
 DecodePlan cut_many_rows(const Rows& rows) {
-    const int heads = rows.heads_together(2);
-    if (rows.num_tiles >= kLong || !rows.device.has_clusters) {
+    if (!rows.device.has_clusters) {
         return {.num_warps = kMaxWarps,
-                .heads_per_block = heads,
-                .num_splits = rows.device.has_clusters ? 2 : 1};
+                .heads_per_block = rows.heads_together(2, rows.most_of_the_sms())};
+    }
+    const int heads = rows.heads_together(2);
+    if (rows.num_tiles >= kVeryLong) {
+        return {.num_warps = kMaxWarps, .heads_per_block = heads, .num_splits = 2};
     }
     return {.num_warps = 2 * heads,
             .heads_per_block = heads,
-            .num_splits = rows.num_tiles < kLonger ? 4 : kMaxSplits};
+            .num_splits = rows.num_tiles < kLong ? 4 : kMaxSplits};
 }
 
 // KV heads of the shortest rows, two of which share a line of the cache, that a cluster of the
 // largest size reads together. 1: it should not.
 int heads_in_lines(const Rows& rows, bool are_few) {
-    const bool share_lines = rows.load.is_fp8 && rows.load.bytes_per_row <= kShortRow;
-    const bool are_long = are_few ? rows.num_tiles > kLonger : rows.num_tiles >= kLong;
+    const bool share_lines = rows.load.is_fp8 && rows.load.bytes_per_row <= kHalfLine;
+    const bool are_long = are_few ? rows.num_tiles > kLong : rows.num_tiles >= kVeryLong;
     if (!share_lines || !are_long || !rows.device.has_clusters) {
         return 1;
     }
-    if (rows.num_tiles >= kLong && rows.heads_together(4, rows.most_of_the_sms()) == 4) {
+    if (rows.num_tiles >= kVeryLong && rows.heads_together(4, rows.most_of_the_sms()) == 4) {
         return 4;
     }
-    return rows.heads_together(2, kMaxSplits);
+    constexpr std::int64_t kEnoughClusters = 8;
+    return rows.heads_together(2, kEnoughClusters);
 }
 
 // Whether all SMs should share the long histories, should there be some. All counts of the schedule
 // must fit 31 bits.
 bool is_worth_balancing(const Rows& rows) {
     constexpr std::int64_t kMaxSeqs = 4096;  // each warp looks at all lengths
-    return rows.load.has_workspace && rows.num_tiles >= kLong && rows.load.num_seqs >= 2 &&
+    return rows.load.has_workspace && rows.num_tiles >= kVeryLong && rows.load.num_seqs >= 2 &&
            rows.load.num_seqs <= kMaxSeqs &&
            rows.count * rows.num_tiles <= std::numeric_limits<int>::max() / 16;
 }
@@ -159,7 +163,7 @@ DecodePlan cut(const Rows& rows) {
         return cut_few_rows(rows);
     }
     const bool are_two_for_each_sm = rows.count <= 2 * rows.device.num_sms;
-    if (rows.num_tiles <= (are_two_for_each_sm ? kLonger : kMedium)) {
+    if (rows.num_tiles <= (are_two_for_each_sm ? kLong : kMedium)) {
         return cut_in_one_wave(rows);
     }
     return cut_many_rows(rows);

@@ -44,10 +44,15 @@ struct DecodeDevice {
 
 /// The plan for a batch. Rule and edges, measured on an H200 with 8 KV heads; a row is the history
 /// of one KV head of one sequence, of max_tokens tokens, and rows are few if they are no more than
-/// there are SMs:
+/// there are SMs. KV heads go together where they divide the number of all; without clusters no row
+/// is shared by thread blocks. In this order:
 ///   - up to 32 tokens: one warp for each row, nothing to merge, up to four KV heads together where
 ///     that leaves a thread block for nine SMs of ten;
 ///   - 2 to 4096 sequences from 16384 tokens on, with a workspace: a balanced launch;
+///   - 64 bytes of fp8 for each token, so that two KV heads share a line of the cache, from 16384
+///     tokens on, and of few rows beyond 4096: clusters of eight thread blocks of 8 warps, which
+///     have four heads where the tokens are 16384 and that leaves a cluster for nine SMs of ten,
+///     else two where that leaves eight clusters;
 ///   - few rows: a thread block of 8 warps for each. From 256 tokens on a cluster shares a row, as
 ///     far as all its thread blocks find SMs at once: all SMs in pairs, nine of ten in clusters of
 ///     four and eight. It stops where 64 thread blocks work, or from 1024 tokens of fp8 and beyond
@@ -55,16 +60,15 @@ struct DecodeDevice {
 ///     two, or one where that leaves fewer than four warps;
 ///   - few rows beyond 4096 tokens, where not even pairs find SMs at once: clusters of eight thread
 ///     blocks of four warps;
-///   - more rows, up to 1024 tokens, or up to 4096 where there are no more than two for each SM: as
-///     many warps for each row as find room on the SMs at once, four or two; where that is one, one
-///     for each of eight heads together up to 256 tokens, and four for each of two beyond;
+///   - more rows, up to 1024 tokens, or up to 4096 where there are no more than two for each SM:
+///     four or two warps for each row, with two tiles at least, where all find room on the SMs at
+///     once, eight on each; else one up to 256 tokens and four beyond. As many heads together as
+///     make up 4 warps, or 8 where a row has one or there is no room, and leave a thread block for
+///     nine SMs of ten;
 ///   - more rows of more tokens: thread blocks that have two KV heads, in clusters of four with two
 ///     warps for each head, from 4096 tokens on of eight, and from 16384 on of two with four warps
-///     for each. Where lengths differ, the long ones end sooner; where they don't, some per cent
-///     are lost;
-///   - fp8 rows of 64 bytes, two of which share a line of the cache, by clusters of eight thread
-///     blocks of 8 warps: from 16384 tokens on with four heads, where that leaves a cluster for
-///     nine SMs of ten, else with two, and so beyond 4096 tokens if they are few.
+///     for each. Where lengths differ, the long ones end sooner; where they don't, up to 16 in 100
+///     of the time are lost just beyond 1024 tokens in fp8, less with more tokens and in bf16.
 /// The lengths themselves may change under a captured graph: the plan only asks for their limit.
 [[nodiscard]] DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device);
 

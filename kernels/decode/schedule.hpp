@@ -75,8 +75,11 @@ NANOSERVE_DEVICE inline std::int32_t tail_tiles(std::int32_t row_tiles, std::int
 /// @param num_resident thread blocks that the GPU holds at once
 NANOSERVE_DEVICE inline std::int32_t num_ranges(std::int32_t full_blocks, std::int32_t num_blocks,
                                                 std::int32_t num_resident) {
+    if (num_blocks > num_resident) {
+        return num_resident;
+    }
     const std::int32_t left = num_resident - full_blocks;
-    return num_blocks > num_resident ? num_resident : left > 1 ? left : 1;
+    return left > 1 ? left : 1;
 }
 //! [num ranges]
 

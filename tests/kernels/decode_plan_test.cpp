@@ -8,6 +8,7 @@
 #include <catch2/generators/catch_generators_range.hpp>
 #include <kernels/decode/plan.hpp>
 
+#include <algorithm>
 #include <bit>
 
 using nanoserve::DecodeDevice;
@@ -65,14 +66,17 @@ TEST_CASE("the plan's edges are those that were measured", "[decode]") {
     CHECK(plan(9, 4112) == DecodePlan{4, 1, 8, true});
     CHECK(plan(16, 4096) == DecodePlan{8, 1, 1, true});
     CHECK(plan(16, 4112) == DecodePlan{4, 1, 8, true});
+    CHECK(plan(16, 65536) == DecodePlan{4, 1, 8, true});
     // More, for which there is room on the SMs at once.
     CHECK(plan(17, 4096) == DecodePlan{4, 1, 1, true});
-    CHECK(plan(17, 48) == DecodePlan{8, 8, 1, true});
-    CHECK(plan(17, 64) == DecodePlan{4, 2, 1, true});
+    CHECK(plan(17, 48) == DecodePlan{1, 1, 1, true});
+    CHECK(plan(17, 64) == DecodePlan{2, 1, 1, true});
+    CHECK(plan(30, 64) == DecodePlan{4, 2, 1, true});
     CHECK(plan(33, 4096) == DecodePlan{4, 1, 1, true});
     CHECK(plan(34, 1024) == DecodePlan{4, 2, 1, true});
     CHECK(plan(66, 1024) == DecodePlan{4, 2, 1, true});
-    CHECK(plan(67, 256) == DecodePlan{8, 8, 1, true});
+    CHECK(plan(67, 256) == DecodePlan{4, 4, 1, true});
+    CHECK(plan(118, 256) == DecodePlan{8, 8, 1, true});
     CHECK(plan(67, 272) == DecodePlan{8, 2, 1, true});
     CHECK(plan(256, 1024) == DecodePlan{8, 2, 1, true});
     // More, of more tokens.
@@ -175,22 +179,36 @@ TEST_CASE("a launch is balanced for several long histories, if there is a worksp
 }
 
 TEST_CASE("a GPU without clusters splits no history", "[decode]") {
-    const DecodePlan plan = plan_decode(load(1, 65536), {.num_sms = 108, .has_clusters = false});
-    CHECK(plan == DecodePlan{8, 1, 1, true});
+    const auto plan = [](std::int64_t num_seqs, std::int64_t max_tokens) {
+        return plan_decode(load(num_seqs, max_tokens), {.num_sms = 108, .has_clusters = false});
+    };
+    CHECK(plan(1, 65536) == DecodePlan{8, 1, 1, true});
+    CHECK(plan(14, 65536) == DecodePlan{8, 1, 1, true});
+    CHECK(plan(64, 65536) == DecodePlan{8, 2, 1, true});
 }
 
-TEST_CASE("every plan is one that the kernel takes", "[decode]") {
-    const std::int32_t num_kv_heads = GENERATE(1, 2, 3, 5, 8, 12, 32);
-    const std::int64_t num_seqs = GENERATE(1, 2, 7, 33, 300, 100'000);
-    const std::int64_t max_tokens = GENERATE(0, 16, 48, 1008, 5000, 1 << 20);
-    const DecodePlan plan = plan_decode({num_seqs, num_kv_heads, max_tokens, 128}, kH200);
-    CAPTURE(num_kv_heads, num_seqs, max_tokens);
+TEST_CASE("every plan is one that the kernel takes, and leaves no SM without work", "[decode]") {
+    const DecodeDevice device = GENERATE(kH200, DecodeDevice{108, false}, DecodeDevice{20, true});
+    DecodeLoad load;
+    load.num_kv_heads = GENERATE(1, 2, 3, 5, 8, 12, 32);
+    load.num_seqs = GENERATE(1, 2, 7, 18, 33, 300, 100'000);
+    load.max_tokens = GENERATE(0, 16, 48, 256, 1008, 2048, 5000, 16384, 1 << 20);
+    load.is_fp8 = GENERATE(false, true);
+    load.bytes_per_row = load.is_fp8 ? 64 : 128;
+    load.has_workspace = GENERATE(false, true);
+    const DecodePlan plan = plan_decode(load, device);
+    CAPTURE(load.num_kv_heads, load.num_seqs, load.max_tokens, load.is_fp8, load.has_workspace);
+    CAPTURE(device.num_sms, plan.num_warps, plan.heads_per_block, plan.num_splits);
     for (const int value : {plan.num_warps, plan.heads_per_block, plan.num_splits}) {
-        CAPTURE(value);
         CHECK((value >= 1 && value <= 8 && std::has_single_bit(static_cast<unsigned>(value))));
     }
     CHECK(plan.heads_per_block <= plan.num_warps);
-    CHECK(num_kv_heads % plan.heads_per_block == 0);
+    CHECK(load.num_kv_heads % plan.heads_per_block == 0);
+    CHECK((!plan.balance || (plan.num_splits == 1 && plan.evict_first)));
+    CHECK((device.has_clusters || plan.num_splits == 1));
+    const std::int64_t rows = load.num_seqs * load.num_kv_heads;
+    const std::int64_t thread_blocks = rows / plan.heads_per_block * plan.num_splits;
+    CHECK(thread_blocks >= std::min<std::int64_t>(rows, device.num_sms * 9 / 10));
 }
 
 TEST_CASE("a history is split no further than its clusters find SMs at once", "[decode]") {

@@ -70,8 +70,9 @@ Batch random_batch(std::uint32_t seed) {
     Batch batch{.seq_tiles = {},
                 .num_kv_heads = pick(1, 9),
                 .blocks_per_seq = 1,
-                .num_resident = pick(1, 140)};
-    batch.blocks_per_seq = batch.num_kv_heads;
+                .num_resident = pick(1, 264)};
+    const bool by_pairs = batch.num_kv_heads % 2 == 0 && pick(0, 1) == 1;  // of KV heads
+    batch.blocks_per_seq = batch.num_kv_heads / (by_pairs ? 2 : 1);
     for (int i = pick(1, 90); i > 0; --i) {
         batch.seq_tiles.push_back(pick(0, 9) == 0 ? pick(0, 5000) : pick(0, 300));
     }
