@@ -140,7 +140,8 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
     if (params.num_seqs == 0) {
         return;
     }
-    const DecodeDevice device = current_device();
+    const bool overlaps = order == LaunchOrder::overlapping_previous;
+    const DecodeDevice device = plan.balance || overlaps ? current_device() : DecodeDevice{};
     if (plan.balance) {
         args.workspace = divide(workspace, params, device.num_sms);
     }
@@ -151,7 +152,7 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
         .evict_first = plan.evict_first,
         .balance = plan.balance,
         .has_rules = window_of(params) > 0 || params.rules.sinks != nullptr,
-        .overlap = order == LaunchOrder::overlapping_previous && device.has_clusters,
+        .overlap = overlaps && device.has_clusters,
         .num_sms = device.num_sms};
     const auto launch = [&]<class T>() {
         if (layout.dtype == DType::fp8_e4m3) {

@@ -53,7 +53,6 @@ std::string day_head(const Day& day) {
     return text + step("the program", fmt::format("days/{}/main.cpp", day.name)) + "</div>\n";
 }
 
-// What a day asks the learner to write; nothing where it has no exercise.
 std::string bullets(const std::vector<std::string>& items) {
     std::string text;
     for (const std::string& item : items) {
@@ -71,6 +70,7 @@ std::string numbered(const std::vector<std::string>& items) {
     return text;
 }
 
+// What a day asks the learner to write; nothing where it has no exercise.
 std::string exercise_text(const Day& day) {
     if (day.exercise.behaviours.empty()) {
         return "";

@@ -13,9 +13,9 @@ namespace nanoserve {
 struct DecodeChoice {
     std::int32_t head_dim, group_size, block_size;
     bool evict_first, balance;
-    bool has_rules;  ///< a window or sinks
-    bool overlap;    ///< starts while the kernel before it ends
-    std::int32_t num_sms;
+    bool has_rules;        ///< a window or sinks
+    bool overlap;          ///< starts while the kernel before it ends
+    std::int32_t num_sms;  ///< where it balances
 };
 
 /// Launches the decode kernel for q of type T and pools of Stored, sizes that

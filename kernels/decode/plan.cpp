@@ -21,7 +21,7 @@ constexpr std::int64_t kVeryLong = 1024;  // tiles: 16384 tokens
 constexpr std::int64_t kHalfLine = 64;    // bytes
 constexpr int kMaxWarps = 8;
 constexpr int kMaxSplits = 8;                       // the largest cluster that every device takes
-constexpr std::int64_t kWorthEvicting = 3'000'000;  // bytes; 16 layers of it fill an L2 of 50 MB
+constexpr std::int64_t kWorthEvicting = 3'000'000;  // bytes; 16 layers are most of an L2 of 60 MB
 
 // The histories of a batch: a row is that of one KV head of one sequence.
 struct Rows {

@@ -4,9 +4,9 @@
 #
 # sanitize.sh [--jobs N] [--seconds N] [--tools LIST] PROGRAM [SPEC]: runs every test case of a Catch2 program that SPEC
 # chooses (default: all without a clock, which a tool disturbs, and without the heavy ones) under each tool of
-# compute-sanitizer, in a process of its own. Prints how many each tool saw to the end, and those in which it did not or
-# found something. Exit status: 0 all clean; 1 a tool found something, or a test failed; 2 wrong usage; 4 nothing was
-# found, but time ran out for some.
+# compute-sanitizer, in a process of its own. Prints how many each tool saw to the end, the others by name, and the output
+# of those in which it found something. Exit status: 0 all clean; 1 a tool found something, or a test failed; 2 wrong
+# usage; 4 nothing was found, but for some time ran out, or they were skipped, as all are without a GPU.
 set -euo pipefail
 
 jobs=$(nproc) seconds=600 tools=racecheck,memcheck,initcheck,synccheck # the slowest first
@@ -42,8 +42,9 @@ run_case() { # run_case TOOL NUMBER: one line in verdicts
         "$program" "$spec" --shard-count "$num_cases" --shard-index "$(($2 - 1))" >"$log" 2>&1 || status=$?
     case $status in
         0) verdict=clean ;;
+        4) verdict=skipped ;;
         124) verdict=late ;;
-        *) verdict=found ;;
+        *) verdict=found && cp "$log" "$log.found" ;;
     esac
     printf '%s %s %s\n' "$1" "$verdict" "$(sed -n "${2}p" "$logs/titles")" >>"$logs/verdicts"
 }
@@ -53,13 +54,16 @@ for tool in ${tools//,/ }; do
     for ((i = 1; i <= num_cases; ++i)); do printf '%s %s\n' "$tool" "$i"; done
 done | xargs -P "$jobs" -L 1 bash -c "run_case \$0 \$1"
 
-count() { grep -c "^$1 $2 " "$logs/verdicts" || true; }
+count() { grep -c "^$1 $2 " "$logs/verdicts" || true; } # count TOOL VERDICT
+name() { sed -n "s/^\([a-z]*\) $1 /\1 $2: /p" "$logs/verdicts"; } # name VERDICT WORDS
 for tool in ${tools//,/ }; do
     printf '%-10s %4d of %d clean\n' "$tool" "$(count "$tool" clean)" "$num_cases"
 done
-sed -n 's/^\([a-z]*\) late /\1 ran out of time: /p' "$logs/verdicts"
-if grep ' found ' "$logs/verdicts" >/dev/null; then
-    sed -n 's/^\([a-z]*\) found /\1 found something: /p' "$logs/verdicts"
+name skipped skipped
+name late 'ran out of time'
+name found 'found something'
+if compgen -G "$logs/*.found" >/dev/null; then
+    cat "$logs"/*.found
     exit 1
 fi
-if grep ' late ' "$logs/verdicts" >/dev/null; then exit 4; fi
+if [[ $(count '[a-z]*' clean) -lt $(wc -l <"$logs/verdicts") ]]; then exit 4; fi

@@ -16,18 +16,16 @@ PATH=$scratch/bin:$PATH
 cat >bin/program <<'END'
 #!/usr/bin/env bash
 if [[ $1 == --list-tests ]]; then
-    printf 'first case\nsecond case\nthird case\n' | grep "${*: -1}" || true
-else
-    printf '%s\n' "$*" >>calls.txt
-    echo "case ${*: -1}"
+    printf 'first case\nsecond case found late\nthird case\n' | grep "${*: -1}" || true
 fi
 END
 cat >bin/compute-sanitizer <<'END'
 #!/usr/bin/env bash
 case "$2 ${*: -1}" in
     'racecheck 1') [[ -e slow ]] && exec sleep 60 ;;
-    'memcheck 2') [[ -e faulty ]] && exit 9 ;;
+    'memcheck 2') [[ -e faulty ]] && echo 'an invalid read' && exit 9 ;;
 esac
+[[ -e no_gpu ]] && exit 4
 printf '%s\n' "$*" >>tools.txt
 END
 chmod +x bin/*
@@ -52,14 +50,22 @@ test_what_a_tool_finds_is_named_and_fails() {
     expect status "$(status_of "$script" --jobs 1 program case)" 1
     says out.txt 'memcheck      2 of 3 clean'
     says out.txt 'memcheck found something: third case'
+    says out.txt 'an invalid read'
 }
 
 test_a_case_that_takes_too_long_is_named() {
     touch slow
     expect status "$(status_of "$script" --seconds 1 --tools racecheck,memcheck program case)" 4
     says out.txt 'racecheck     2 of 3 clean'
-    says out.txt 'racecheck ran out of time: second case'
+    says out.txt 'racecheck ran out of time: second case found late'
     says out.txt 'memcheck      3 of 3 clean'
+}
+
+test_cases_that_are_skipped_are_not_clean() {
+    touch no_gpu
+    expect status "$(status_of "$script" --tools memcheck program case)" 4
+    says out.txt 'memcheck      0 of 3 clean'
+    says out.txt 'memcheck skipped: first case'
 }
 
 test_a_choice_of_no_case_is_refused() {
@@ -75,7 +81,7 @@ test_wrong_usage_is_refused() {
 
 test_it_says_that_there_is_no_compute_sanitizer() {
     rm bin/compute-sanitizer
-    if command -v compute-sanitizer >/dev/null; then exit 0; fi
+    if command -v compute-sanitizer >/dev/null; then exit 4; fi # skipped
     expect status "$(status_of "$script" program case)" 2
     says err.txt 'no compute-sanitizer on PATH'
 }
