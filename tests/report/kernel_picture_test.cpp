@@ -114,6 +114,15 @@ TEST_CASE("the kernel's title says how far it is from its ceiling", "[report][pu
                                              ContainsSubstring("CPU streaming 1.10"));
 }
 
+TEST_CASE("the kernel's title says where a batch ends sooner than the first", "[report][pure]") {
+    KernelRows rows = sample();
+    std::erase_if(rows.gpu,
+                  [](const ReadRow& row) { return row.num_seqs == 64 && row.seq_len == 256; });
+    CHECK(kernel_picture(rows, {}).heading.title ==
+          "At 256 tokens the kernel takes 12.0 times as long as its ceiling with 1 sequence, 5.22 "
+          "times with 64 at 64");
+}
+
 TEST_CASE("the kernel's subtitle tells the CPU's dtype from the GPU's", "[report][pure]") {
     const std::string text = kernel_picture(sample(), {}).heading.subtitle;
     CHECK_THAT(text, ContainsSubstring("32 query heads, 8 KV heads, head_dim 64") &&

@@ -33,16 +33,21 @@ void require_cpu(const KernelRows& rows) {
 }
 
 std::string title_of(const KernelPicture& picture, const std::vector<std::int64_t>& num_seqs) {
-    std::string title;
-    for (std::size_t i = 0; i < num_seqs.size(); ++i) {
-        const auto& curves = picture.charts[i].curves;
-        const std::string& kernel = curves.back().name;
-        const TimesLimit limit = times_limit(curves, kernel, kKernelCeilingName);
-        title += i == 0
-                     ? fmt::format("At {} tokens {} takes {} times as long as its ceiling with {}",
-                                   limit.seq_len, kernel == "GPU kernel" ? "the kernel" : kernel,
-                                   ratio_text(limit.times), sequences(num_seqs[i]))
-                     : fmt::format(", {} times with {}", ratio_text(limit.times), num_seqs[i]);
+    const auto limit_of = [&](std::size_t chart) {
+        const auto& curves = picture.charts[chart].curves;
+        return times_limit(curves, curves.back().name, kKernelCeilingName);
+    };
+    const std::string& kernel = picture.charts[0].curves.back().name;
+    const TimesLimit first = limit_of(0);
+    std::string title = fmt::format("At {} tokens {} takes {} times as long as its ceiling with {}",
+                                    first.seq_len, kernel == "GPU kernel" ? "the kernel" : kernel,
+                                    ratio_text(first.times), sequences(num_seqs[0]));
+    for (std::size_t i = 1; i < num_seqs.size(); ++i) {
+        const TimesLimit limit = limit_of(i);
+        title += fmt::format(", {} times with {}", ratio_text(limit.times), num_seqs[i]);
+        if (limit.seq_len != first.seq_len) {
+            title += fmt::format(" at {}", limit.seq_len);
+        }
     }
     return title;
 }
