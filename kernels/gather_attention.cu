@@ -151,10 +151,9 @@ __device__ void update(SoftmaxState<kPerLane>& state, const float (&scores)[kTok
     for (const float score : scores) {
         new_max = fmaxf(new_max, score);
     }
-    if (new_max == -INFINITY) {
-        return;  // nothing seen so far: (-inf) - (-inf) would be NaN
-    }
-    const float rescale = expf(state.max - new_max);
+    // Nothing seen so far, or NaN alone, which a maximum leaves out: (-inf) - (-inf) would be NaN.
+    const float reference = new_max == -INFINITY ? 0.0f : new_max;
+    const float rescale = expf(state.max - reference);
     state.max = new_max;
     state.sum *= rescale;
 #pragma unroll
@@ -163,7 +162,7 @@ __device__ void update(SoftmaxState<kPerLane>& state, const float (&scores)[kTok
     }
 #pragma unroll
     for (int t = 0; t < kTokens; ++t) {
-        const float weight = expf(scores[t] - new_max);
+        const float weight = expf(scores[t] - reference);
         state.sum += weight;
 #pragma unroll
         for (int i = 0; i < kPerLane; ++i) {
@@ -198,19 +197,20 @@ __device__ void merge_warps(const WarpStates& s, int head_dim, float v_scale, T*
     for (const float each : s.max) {
         max = fmaxf(max, each);
     }
+    const float reference = max == -INFINITY ? 0.0f : max;
     float sum = 0.0f;
     for (int warp = 0; warp < AttentionConfig::num_warps; ++warp) {
-        sum += max == -INFINITY ? 0.0f : expf(s.max[warp] - max) * s.sum[warp];
+        sum += expf(s.max[warp] - reference) * s.sum[warp];
     }
     for (int d = static_cast<int>(threadIdx.x); d < head_dim; d += AttentionConfig::num_threads) {
         float acc = 0.0f;
-        for (int warp = 0; warp < AttentionConfig::num_warps && sum > 0.0f; ++warp) {
-            acc += expf(s.max[warp] - max) * s.acc[warp][d];
+        for (int warp = 0; warp < AttentionConfig::num_warps && sum != 0.0f; ++warp) {
+            acc += expf(s.max[warp] - reference) * s.acc[warp][d];
         }
-        out[d] = from_float<T>(sum > 0.0f ? acc / sum * v_scale : 0.0f);
+        out[d] = from_float<T>(sum != 0.0f ? acc / sum * v_scale : 0.0f);
     }
     if (lse != nullptr && threadIdx.x == 0) {
-        *lse = sum > 0.0f ? max + logf(sum) : -INFINITY;
+        *lse = sum != 0.0f ? max + logf(sum) : -INFINITY;
     }
 }
 

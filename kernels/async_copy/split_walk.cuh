@@ -121,7 +121,7 @@ __device__ void merge_warps(const DecodeArgs& args, const DecodePlace& place, un
             const int warp = (sharer << place.heads_log2) + place.head_in_block;
             const float2 scale = partial_scales<Config>(memory, warp)[head];
             const float* out = partial_out<Config>(memory, warp) + head * Config::kPartialPitch;
-            return {.max = scale.x, .sum = scale.y, .out = out[element]};
+            return {.max = told_max(scale.x, scale.y), .sum = scale.y, .out = out[element]};
         };
         partials.store(place.group().first_row(args) + head, place.split, element,
                        merge_parts(1 << place.sharers_log2, part));

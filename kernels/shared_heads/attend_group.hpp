@@ -420,7 +420,8 @@ NANOSERVE_DEVICE void attend_group(const SharedHeadsArgs& args, const QueryGroup
             const int head = i / head_dim;
             const int d = i % head_dim;
             const auto part = [&](int warp) -> ElementSums {
-                return {s.max[warp][head], s.sum[warp][head], s.out[warp][head][d]};
+                const float sum = s.sum[warp][head];
+                return {told_max(s.max[warp][head], sum), sum, s.out[warp][head][d]};
             };
             const std::int64_t row = group.seq * args.params.num_q_heads + group.first_head + head;
             result(row, d, merge_parts(Config::kNumWarps, part));

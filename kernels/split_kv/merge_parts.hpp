@@ -22,11 +22,18 @@ struct ElementSums {
     float out = 0.0f;                                     ///< of weight * v, not yet divided
 };
 
+/// The maximum that a part with these sums gives to a merge: NaN when its sum is, because a maximum
+/// leaves NaN out, and -inf would say that the part had no tokens.
+NANOSERVE_DEVICE inline float told_max(float max, float sum) {
+    return sum == sum ? max : sum;
+}
+
 //! [merge parts]
 /// The sums over all tokens from those over parts of them, always added up in the order of the
 /// parts. `part(i)` gives the ElementSums of part i. A part's sums were made with the maximum of
 /// the part; times 2^(its max - largest max) they are what they would have been with the largest. A
-/// part without tokens is left out, so its sum and out may hold anything.
+/// part without tokens is left out, so its sum and out may hold anything; one whose maximum is NaN
+/// makes all of the sums NaN.
 template <class Part>
 NANOSERVE_DEVICE ElementSums merge_parts(int num_parts, Part part) {
     constexpr int kTogether = 8;  // parts that are asked for before the first is used
@@ -50,6 +57,7 @@ NANOSERVE_DEVICE ElementSums merge_parts(int num_parts, Part part) {
             }
         }
     }
+    all.max = told_max(all.max, all.sum);
     return all;
 }
 //! [merge parts]

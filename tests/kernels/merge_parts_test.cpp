@@ -59,6 +59,22 @@ TEST_CASE("one part is itself", "[kernels][split]") {
     CHECK(all.out == -7.25f);
 }
 
+TEST_CASE("a part whose sum is NaN makes all NaN, whatever its maximum", "[kernels][split]") {
+    const ElementSums full = {2.0f, 3.0f, 4.0f};
+    for (const float max : {-INFINITY, -5.0f, 9.0f}) {  // no score but NaN gives a maximum of -inf
+        const ElementSums broken = {nanoserve::told_max(max, NAN), NAN, NAN};
+        for (const auto& parts : {std::vector{broken}, std::vector{broken, full},
+                                  std::vector{full, broken}, std::vector(9, broken)}) {
+            const ElementSums all = merge(parts);
+            CHECK(std::isnan(all.max));
+            CHECK(std::isnan(all.sum));
+            CHECK(std::isnan(all.out));
+        }
+    }
+    CHECK(nanoserve::told_max(-INFINITY, 0.0f) == -INFINITY);
+    CHECK(nanoserve::told_max(2.0f, 3.0f) == 2.0f);
+}
+
 TEST_CASE("a part without tokens is left out, whatever it holds", "[kernels][split]") {
     const ElementSums empty = {-INFINITY, NAN, NAN};
     const ElementSums full = {2.0f, 3.0f, 4.0f};

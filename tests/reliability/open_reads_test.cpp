@@ -127,6 +127,23 @@ std::vector<ReadPath> quick_paths(std::vector<ReadPath> all) {
 
 const std::vector<DType> kDTypes = {DType::fp32, DType::fp16, DType::bf16};
 
+// out and lse are NaN for the query heads that read KV head `kv_head`, and for no other.
+void check_nan_where_read(const Result& result, const CaseSpec& spec, std::int32_t kv_head) {
+    const std::int32_t group_size = spec.shape.num_q_heads / spec.shape.num_kv_heads;
+    const auto reads_it = [&](std::size_t head) {
+        return static_cast<std::int32_t>(head) / group_size == kv_head;
+    };
+    std::size_t num_wrong = 0;
+    for (std::size_t head = 0; head < result.lse.size(); ++head) {
+        num_wrong += std::isnan(result.lse[head]) != reads_it(head);
+    }
+    for (std::size_t i = 0; i < result.out.size(); ++i) {
+        num_wrong += std::isnan(result.out[i]) !=
+                     reads_it(i / static_cast<std::size_t>(spec.shape.head_dim));
+    }
+    CHECK(num_wrong == 0);
+}
+
 }  // namespace
 
 TEST_CASE("OPEN-01: NaN in slots and blocks that no sequence owns reaches no output",
@@ -142,6 +159,43 @@ TEST_CASE("OPEN-01: NaN in slots and blocks that no sequence owns reaches no out
         if (const auto result = read(path, test)) {
             check_all(*result, (seq_len - 1) / 2.0, dtype);
             CHECK_THAT(result->lse[0], WithinAbs(std::log(seq_len), 1e-5));
+        }
+    }
+}
+
+TEST_CASE("OPEN-01: NaN in a token that is read is told, and only to the heads that read it",
+          "[reliability]") {
+    const DType dtype = GENERATE(from_range(kDTypes));
+    const std::int32_t num_q_heads = GENERATE(2, 8, 16);
+    const std::int32_t seq_len = GENERATE(1, 17, 33, 97, 129, 600);
+    const bool is_last = GENERATE(true, false);  // the newest token alone, or all but that one
+    CAPTURE(dtype, num_q_heads, seq_len, is_last);
+    if (seq_len == 1 && !is_last) {
+        return;
+    }
+    const CaseSpec spec = {.shape = {.num_q_heads = num_q_heads, .num_kv_heads = 2, .head_dim = 64},
+                           .block_size = 16,
+                           .seq_lens = {seq_len},
+                           .dtype = dtype,
+                           .io_dtype = dtype};
+    PagedCase test(spec);
+    for (std::int32_t token = is_last ? seq_len - 1 : 0; token < seq_len - (is_last ? 0 : 1);
+         ++token) {
+        const auto block = test.tables().block_tables[static_cast<std::size_t>(token / 16)];
+        test.set_row(true, block, token % 16, 1, std::numeric_limits<float>::quiet_NaN());
+    }
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path);
+        if (const auto result = read(path, test)) {
+            check_nan_where_read(*result, spec, 1);
+        }
+    }
+    test.set_q(std::numeric_limits<float>::quiet_NaN());
+    for (const ReadPath& path : paths()) {
+        CAPTURE(path);
+        if (const auto result = read(path, test)) {
+            CHECK(std::isnan(result->lse[0]));
+            CHECK(std::isnan(result->out[0]));
         }
     }
 }

@@ -146,6 +146,14 @@ TEST_CASE("a part without tokens is left out, whatever it holds") {
     expect_sums(merge({}), {-INFINITY, 0.0f, 0.0f});
 }
 
+TEST_CASE("a part that is NaN, whose scores never became a maximum, is told and not left out") {
+    const ElementSums broken = {told_max(-INFINITY, NAN), NAN, NAN};
+    for (const ElementSums& all : {merge({broken}), merge({{2.0f, 3.0f, 4.0f}, broken})}) {
+        expect_equal("max is NaN", double{std::isnan(all.max)}, 1.0);
+        expect_equal("out is NaN", double{std::isnan(all.out)}, 1.0);
+    }
+}
+
 TEST_CASE("many parts may have their largest maximum anywhere") {
     std::vector<ElementSums> parts;
     for (int i = 0; i < 20; ++i) {
