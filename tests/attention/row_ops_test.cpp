@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of a read, alone: exactness of their conversions, accuracy of exp, and the same bits on
 // every instruction set.
+#include "support/subnormals_are_zero.hpp"
+
 #include <nanoserve/attention/detail/read_state.hpp>
 #include <nanoserve/attention/detail/row_ops.hpp>
 #include <nanoserve/attention/read_context.hpp>
@@ -14,6 +16,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -138,6 +141,32 @@ TEST_CASE("vector loads of 16-bit storage agree with the scalar conversion on al
         const bool both_nan = std::isnan(out[i]) && std::isnan(expected);
         num_wrong += !both_nan &&
                      std::bit_cast<std::uint32_t>(out[i]) != std::bit_cast<std::uint32_t>(expected);
+    }
+    CHECK(num_wrong == 0);
+}
+
+TEST_CASE("OPEN-02: vector loads of fp16 have its subnormals where the processor takes them for 0",
+          "[attention]") {
+    const InstructionSet set = GENERATE(from_range(nanoserve::available_instruction_sets()));
+    CAPTURE(nanoserve::to_string(set));
+    std::vector<std::uint16_t> patterns(0x400 + 3);  // all subnormal ones, and a remainder of lanes
+    std::iota(patterns.begin(), patterns.end(), std::uint16_t{0});
+    std::vector<float> out(patterns.size(), 0.0f);
+    const float weight = 1.0f;
+    const auto& ops = row_ops(set, DType::fp16);
+    bool was_so = false;
+    {
+        const nanoserve::testing::SubnormalsAreZero mode;
+        was_so = mode.holds();
+        ops.accumulate_rows({const_cast<float*>(&weight), 1}, 1,
+                            {patterns.data(), 2, 0, 1, std::ssize(patterns)}, out.data());
+    }
+    if (!was_so) {
+        SKIP("this processor cannot be told to");
+    }
+    std::size_t num_wrong = 0;
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+        num_wrong += out[i] != std::ldexp(static_cast<float>(i), -24);
     }
     CHECK(num_wrong == 0);
 }

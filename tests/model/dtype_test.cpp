@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include "support/subnormals_are_zero.hpp"
+
 #include <nanoserve/model/dtype.hpp>
 
 #include <catch2/catch_test_macros.hpp>
@@ -9,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
+#include <vector>
 
 using nanoserve::Bf16;
 using nanoserve::DType;
@@ -40,6 +43,26 @@ TEST_CASE("every finite fp16 pattern converts to its value and back to itself", 
         const float value = to_float(Fp16{static_cast<std::uint16_t>(bits)});
         num_wrong += double{value} != value_of_half(bits);
         num_wrong += from_float<Fp16>(value).bits != bits;
+    }
+    CHECK(num_wrong == 0);
+}
+
+TEST_CASE("OPEN-02: fp16 has its subnormals where the processor takes them for 0", "[model]") {
+    std::vector<float> values(0x7c00);
+    bool was_so = false;
+    {
+        const nanoserve::testing::SubnormalsAreZero mode;
+        was_so = mode.holds();
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            values[i] = to_float(Fp16{static_cast<std::uint16_t>(i)});
+        }
+    }
+    if (!was_so) {
+        SKIP("this processor cannot be told to");
+    }
+    std::size_t num_wrong = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        num_wrong += double{values[i]} != value_of_half(static_cast<std::uint32_t>(i));
     }
     CHECK(num_wrong == 0);
 }

@@ -61,15 +61,15 @@ struct Fp16 {
     return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
 }
 
-/// Exact, subnormals, infinities and NaN included.
+/// Exact, subnormals, infinities and NaN included; also where the processor takes subnormal floats
+/// for 0, as it does in a program that was linked with -ffast-math: no subnormal float is made.
 [[nodiscard]] constexpr float to_float(Fp16 x) {
     const std::uint32_t sign = static_cast<std::uint32_t>(x.bits & 0x8000u) << 16;
-    const std::uint32_t magnitude = static_cast<std::uint32_t>(x.bits & 0x7fffu) << 13;
-    // As a float the shifted bits are 2^112 too small: the exponent biases differ by 127 - 15.
-    const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
-    const bool not_finite = (x.bits & 0x7c00u) == 0x7c00u;
+    const std::uint32_t magnitude = x.bits & 0x7fffu;
+    const float subnormal = static_cast<float>(magnitude) * 0x1p-24f;
+    const std::uint32_t rebias = magnitude < 0x7c00u ? (127u - 15u) << 23 : (255u - 31u) << 23;
     const std::uint32_t bits =
-        not_finite ? magnitude | 0x7f800000u : std::bit_cast<std::uint32_t>(scaled);
+        magnitude < 0x0400u ? std::bit_cast<std::uint32_t>(subnormal) : (magnitude << 13) + rebias;
     return std::bit_cast<float>(sign | bits);
 }
 

@@ -59,15 +59,19 @@ NANOSERVE_INLINE typename Register<kWidth>::Float load_floats(const Bf16* source
     return (typename R::Float)(__builtin_convertvector(bits, typename R::Uint) << 16);
 }
 
-// The vector form of to_float(Fp16).
+// The vector form of to_float(Fp16): both kinds of values are made, and each lane takes its own.
 template <int kWidth>
 NANOSERVE_INLINE typename Register<kWidth>::Float widen_fp16(const Fp16* source) {
     using R = Register<kWidth>;
     const auto bits =
         __builtin_convertvector(load_vector<typename R::Half>(source), typename R::Uint);
-    const typename R::Uint magnitude = (bits & 0x7fffu) << 13;
-    const auto scaled = (typename R::Uint)((typename R::Float)magnitude * 0x1p112f);
-    const auto value = (bits & 0x7c00u) == 0x7c00u ? magnitude | 0x7f800000u : scaled;
+    const typename R::Uint magnitude = bits & 0x7fffu;
+    const auto small = (typename R::Int)magnitude;  // signed ones convert faster
+    const auto subnormal =
+        (typename R::Uint)(__builtin_convertvector(small, typename R::Float) * 0x1p-24f);
+    const auto finite = (magnitude << 13) + (112u << 23);
+    const auto normal = magnitude < 0x7c00u ? finite : finite + (112u << 23);
+    const auto value = magnitude < 0x0400u ? subnormal : normal;
     return (typename R::Float)(((bits & 0x8000u) << 16) | value);
 }
 
