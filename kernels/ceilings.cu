@@ -321,7 +321,7 @@ LoadOnlyArgs make_args(const PagedAttentionParams& p) {
             .num_blocks = static_cast<std::uint32_t>(layout.num_blocks),
             .block_size = block_size,
             .num_kv_heads = num_kv_heads,
-            .max_seq_len = static_cast<std::uint32_t>(p.max_blocks_per_seq * layout.block_size),
+            .max_seq_len = static_cast<std::uint32_t>(p.max_tokens()),
             .words_per_row = words_per_row,
             .tile_tokens = tile_tokens,
             .by_block_size = Divider(block_size),
@@ -336,8 +336,8 @@ void require_sizes(const PagedAttentionParams& p) {
     constexpr std::int64_t kMaxGridYZ = 65535;
     require(p.num_seqs >= 0 && p.num_seqs <= kMaxGridYZ, "num_seqs is ", p.num_seqs,
             "; load_only takes 0 to ", kMaxGridYZ);
-    require(p.max_blocks_per_seq >= 0 && p.max_blocks_per_seq * p.kv.layout.block_size <= kMaxCount,
-            "max_blocks_per_seq is ", p.max_blocks_per_seq, "; load_only takes 2^30 tokens");
+    require(p.max_blocks_per_seq >= 0 && p.max_tokens() <= kMaxCount, "max_blocks_per_seq is ",
+            p.max_blocks_per_seq, "; load_only takes 2^30 tokens");
     require_no_rules(p.rules, "load_only");
     require_words(p);
 }

@@ -268,10 +268,6 @@ __global__ void __launch_bounds__(AttentionConfig::num_threads)
                 static_cast<T*>(p.out) + row * head_dim, p.lse == nullptr ? nullptr : p.lse + row);
 }
 
-std::int64_t max_tokens_of(const PagedAttentionParams& p) {
-    return p.max_blocks_per_seq * p.kv.layout.block_size;
-}
-
 void validate_for_gather(const PagedAttentionParams& p) {
     const KVLayout& layout = p.kv.layout;
     validate(layout);
@@ -299,7 +295,7 @@ void validate_for_gather(const PagedAttentionParams& p) {
     require(p.num_seqs >= 0 && p.num_seqs <= kMaxGridY, "num_seqs is ", p.num_seqs,
             "; gather_attention takes 0 to ", kMaxGridY);
     require(p.max_blocks_per_seq >= 0 && p.max_blocks_per_seq <= kMaxRows / layout.block_size &&
-                max_tokens_of(p) * layout.num_kv_heads <= kMaxRows,
+                p.max_tokens() * layout.num_kv_heads <= kMaxRows,
             "max_blocks_per_seq is ", p.max_blocks_per_seq, "; gather_attention takes ", kMaxRows,
             " rows");
 }
@@ -349,7 +345,7 @@ void launch_attention(const PagedAttentionParams& p, const Workspace& workspace,
 std::size_t gather_workspace_bytes(const PagedAttentionParams& params) {
     validate_for_gather(params);
     const KVLayout& layout = params.kv.layout;
-    const std::int64_t num_rows = params.num_seqs * max_tokens_of(params) * layout.num_kv_heads;
+    const std::int64_t num_rows = params.num_seqs * params.max_tokens() * layout.num_kv_heads;
     return static_cast<std::size_t>(2 * num_rows * layout.head_dim * bytes_of(layout.dtype));
 }
 
@@ -368,7 +364,7 @@ void gather_attention(const PagedAttentionParams& params, void* workspace,
     }
     const Workspace rows = {.k = workspace,
                             .v = static_cast<std::byte*>(workspace) + needed / 2,
-                            .max_tokens = max_tokens_of(params)};
+                            .max_tokens = params.max_tokens()};
     launch_gather(params, rows, stream);
     visit_io_dtype(params.io_dtype, [&]<class T>() {
         if (params.kv.layout.dtype != DType::fp8_e4m3) {

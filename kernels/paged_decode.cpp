@@ -20,13 +20,9 @@ std::uint8_t log2_of(std::int32_t power) {
     return static_cast<std::uint8_t>(std::countr_zero(static_cast<unsigned>(power)));
 }
 
-std::int64_t room_of(const PagedAttentionParams& params) {
-    return params.max_blocks_per_seq * params.kv.layout.block_size;
-}
-
 // Tokens of a window that hides some, else 0.
 std::int64_t window_of(const PagedAttentionParams& params) {
-    return params.rules.sliding_window < room_of(params) ? params.rules.sliding_window : 0;
+    return params.rules.sliding_window < params.max_tokens() ? params.rules.sliding_window : 0;
 }
 
 DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
@@ -47,7 +43,7 @@ DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
             .head_bytes = static_cast<std::uint32_t>(layout.head_stride * bytes),
             .token_bytes = static_cast<std::uint32_t>(layout.token_stride * bytes),
             .max_blocks_per_seq = static_cast<std::int32_t>(params.max_blocks_per_seq),
-            .max_seq_len = static_cast<std::int32_t>(room_of(params)),
+            .max_seq_len = static_cast<std::int32_t>(params.max_tokens()),
             .num_blocks = layout.num_blocks,
             .num_seqs = static_cast<std::int32_t>(params.num_seqs),
             .num_q_heads = params.num_q_heads,

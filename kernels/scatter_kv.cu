@@ -106,6 +106,11 @@ void scatter_kv(void* k_cache, void* v_cache, const KVLayout& layout, const KVRo
             " tokens");
     require(k_cache != nullptr && v_cache != nullptr, "k_cache or v_cache is null");
     require(slot_mapping != nullptr, "slot_mapping is null");
+    require_aligned("k", rows.k, sizeof *rows.k);
+    require_aligned("v", rows.v, sizeof *rows.v);
+    require_aligned("k_cache", k_cache, bytes_of(layout.dtype));
+    require_aligned("v_cache", v_cache, bytes_of(layout.dtype));
+    require_aligned("slot_mapping", slot_mapping, sizeof *slot_mapping);
     visit_dtype(layout.dtype, [&]<class T>() {
         constexpr int kWide = kChunkBytes / sizeof(T);
         const bool wide = all_aligned({k_cache, v_cache, rows.k, rows.v}) &&

@@ -45,11 +45,6 @@ __global__ void __launch_bounds__(Config::kNumThreads, Config::kThreadBlocksPerS
 }
 //! [kernel]
 
-void require_splits(std::int32_t num_splits) {
-    require(num_splits >= 1 && num_splits <= kMaxSplits, "num_splits is ", num_splits,
-            "; it must be 1 to ", kMaxSplits);
-}
-
 }  // namespace
 
 std::int32_t choose_num_splits(const PagedAttentionParams& params) {
@@ -60,14 +55,12 @@ std::int32_t choose_num_splits(const PagedAttentionParams& params) {
 }
 
 std::size_t split_kv_workspace_bytes(const PagedAttentionParams& params, std::int32_t num_splits) {
-    require_splits(num_splits);
     return num_splits == 1 ? 0 : partials_bytes(params, num_splits);
 }
 
 void split_kv_attention(const PagedAttentionParams& params, std::int32_t num_splits,
                         void* workspace, std::size_t workspace_bytes, cudaStream_t stream,
                         std::uint32_t* status) {
-    require_splits(num_splits);
     if (num_splits == 1) {
         return shared_heads_attention(params, stream, status);
     }

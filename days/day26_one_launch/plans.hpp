@@ -40,8 +40,7 @@ namespace nanoserve::day26 {
                                                                const DecodePlan& plan) {
     constexpr std::int64_t kFewThreadBlocks = 64, kManyThreadBlocks = 8192;
     const std::int64_t num_kv_heads = params.kv.layout.num_kv_heads;
-    const std::int64_t tiles =
-        blocks_needed(params.max_blocks_per_seq * params.kv.layout.block_size, 16);
+    const std::int64_t tiles = blocks_needed(params.max_tokens(), 16);
     const std::int64_t rows = params.num_seqs * num_kv_heads;
     const std::int64_t thread_blocks = rows / plan.heads_per_block * plan.num_splits;
     if (num_kv_heads % plan.heads_per_block != 0) {

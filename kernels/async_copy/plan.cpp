@@ -84,7 +84,7 @@ std::optional<std::string> reason_not_to_copy_tiles(const PagedAttentionParams& 
     if (!is_multiple(params.q, 4) || params.q_stride % 2 != 0) {
         return "q and q_stride must be multiples of 4 bytes";
     }
-    if (params.max_blocks_per_seq * layout.block_size > kMaxTokens) {
+    if (params.max_tokens() > kMaxTokens) {
         return join_text("max_blocks_per_seq is ", params.max_blocks_per_seq, "; ", kernel,
                          " takes ", kMaxTokens / layout.block_size);
     }
@@ -119,7 +119,7 @@ AsyncCopyPlan plan_async_copy(const PagedAttentionParams& params, int num_sms) {
     const KVLayout& layout = params.kv.layout;
     return plan_async_copy(DecodeLoad{.num_seqs = params.num_seqs,
                                       .num_kv_heads = layout.num_kv_heads,
-                                      .max_tokens = params.max_blocks_per_seq * layout.block_size,
+                                      .max_tokens = params.max_tokens(),
                                       .bytes_per_row = layout.head_dim * bytes_of(layout.dtype)},
                            num_sms);
 }

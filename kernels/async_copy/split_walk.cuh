@@ -176,7 +176,7 @@ inline DecodeArgs split_walk_args(const PagedAttentionParams& params, const Asyn
     args.head_bytes = static_cast<std::uint32_t>(layout.head_stride * bytes);
     args.token_bytes = static_cast<std::uint32_t>(layout.token_stride * bytes);
     args.max_blocks_per_seq = static_cast<std::int32_t>(params.max_blocks_per_seq);
-    args.max_seq_len = static_cast<std::int32_t>(params.max_blocks_per_seq * layout.block_size);
+    args.max_seq_len = static_cast<std::int32_t>(params.max_tokens());
     args.num_blocks = layout.num_blocks;
     args.num_seqs = static_cast<std::int32_t>(params.num_seqs);
     args.num_q_heads = params.num_q_heads;

@@ -177,7 +177,7 @@ bool is_multiple(const void* pointer, std::int64_t bytes) {
 
 DecodeLoad load_of(const PagedAttentionParams& params, bool has_workspace) {
     const KVLayout& layout = params.kv.layout;
-    const std::int64_t room = params.max_blocks_per_seq * layout.block_size;
+    const std::int64_t room = params.max_tokens();
     const std::int64_t window = params.rules.sliding_window;
     const bool hides_some = window > 0 && window < room;
     return {.num_seqs = params.num_seqs,
@@ -236,14 +236,14 @@ std::optional<std::string> reason_not_to_decode(const PagedAttentionParams& para
         return "k_cache and v_cache must be multiples of 16 bytes";
     }
     const std::int64_t together = is_fp8 ? 8 : 4;  // bytes of q that a lane loads at once
-    if (!is_multiple(params.q, together) || params.q_stride * 2 % together != 0) {
+    if (!is_multiple(params.q, together) || params.q_stride % (together / 2) != 0) {
         return join_text("q and q_stride must be multiples of ", together, " bytes");
     }
     if (!is_multiple(params.out, 4)) {
         return "out must be a multiple of 4 bytes";
     }
     constexpr std::int64_t kMaxTokens = std::int64_t{1} << 30;
-    if (params.max_blocks_per_seq * layout.block_size > kMaxTokens) {
+    if (params.max_tokens() > kMaxTokens) {
         return join_text("max_blocks_per_seq is ", params.max_blocks_per_seq,
                          "; paged_decode takes ", kMaxTokens / layout.block_size);
     }

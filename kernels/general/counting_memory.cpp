@@ -33,8 +33,7 @@ CountingMemory<T>::CountingMemory(const PagedAttentionParams& params, std::int64
                                   std::int32_t kv_head, HeadAccess& access, std::uint32_t& status)
     : params_(params), seq_(seq), kv_head_(kv_head), access_(access), status_(status) {
     const KVLayout& layout = params.kv.layout;
-    const std::int64_t len = std::clamp<std::int64_t>(
-        params.seq_lens[seq], 0, params.max_blocks_per_seq * layout.block_size);
+    const std::int64_t len = std::clamp<std::int64_t>(params.seq_lens[seq], 0, params.max_tokens());
     num_used_blocks_ = blocks_needed(len, layout.block_size);
     for (std::int64_t t = params.rules.first_token(len); t < len; ++t) {
         const std::int64_t block = block_id(t / layout.block_size);

@@ -98,7 +98,7 @@ SharedHeadsArgs make_shared_heads_args(const PagedAttentionParams& params, std::
             .token_chunks = static_cast<std::uint32_t>(layout.token_stride / chunk_elements),
             .head_chunks = static_cast<std::uint32_t>(layout.head_stride / chunk_elements),
             .by_block_size = Divider(static_cast<std::uint32_t>(layout.block_size)),
-            .max_tokens = static_cast<std::int32_t>(params.max_blocks_per_seq * layout.block_size),
+            .max_tokens = static_cast<std::int32_t>(params.max_tokens()),
             .group_size = group_size,
             .num_passes = passes_of(group_size),
             .status = status};

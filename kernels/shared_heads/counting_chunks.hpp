@@ -29,6 +29,9 @@ class CountingChunks {
                 const std::int64_t row = layout.offset(block, slot, kv_head);
                 for (int chunk = 0; chunk < 1 << args.chunks_log2; ++chunk) {
                     const std::int64_t index = row / kElements + chunk;
+                    if (index >= kNoChunk) {
+                        throw std::logic_error(join_text("chunk ", index, " has no number"));
+                    }
                     places_[static_cast<ChunkIndex>(index)] = {block, slot, chunk};
                 }
             }

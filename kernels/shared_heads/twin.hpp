@@ -23,7 +23,7 @@ AccessReport shared_heads_twin(const PagedAttentionParams& params,
                                ThreadOrder order = ThreadOrder::ascending);
 
 /// The same for split_kv_attention, the merge of the splits included.
-/// @throws std::invalid_argument also when num_splits is below 1
+/// @throws std::invalid_argument also when num_splits is not 1 to kMaxSplits
 AccessReport split_kv_twin(const PagedAttentionParams& params, std::int32_t num_splits,
                            ThreadOrder order = ThreadOrder::ascending);
 

@@ -3,12 +3,14 @@
 #include <nanoserve/model/require.hpp>
 
 #include <kernels/split_kv/partials.hpp>
+#include <kernels/split_kv/split_history.hpp>
 
 namespace nanoserve {
 namespace {
 
 std::size_t num_parts(const PagedAttentionParams& params, std::int32_t num_splits) {
-    require(num_splits >= 1, "num_splits is ", num_splits, "; it must be at least 1");
+    require(num_splits >= 1 && num_splits <= kMaxSplits, "num_splits is ", num_splits,
+            "; it must be 1 to ", kMaxSplits);
     return static_cast<std::size_t>(params.num_seqs) *
            static_cast<std::size_t>(params.num_q_heads) * static_cast<std::size_t>(num_splits);
 }

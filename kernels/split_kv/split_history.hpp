@@ -66,8 +66,7 @@ constexpr std::int64_t kMinSplitTokens = 128;
 [[nodiscard]] inline std::int32_t choose_num_splits(const PagedAttentionParams& params,
                                                     std::int32_t num_sms) {
     return choose_num_splits(
-        SplitLoad{.thread_blocks = num_group_blocks(params),
-                  .max_tokens = params.max_blocks_per_seq * params.kv.layout.block_size},
+        SplitLoad{.thread_blocks = num_group_blocks(params), .max_tokens = params.max_tokens()},
         num_sms);
 }
 

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
 
@@ -75,6 +76,14 @@ TEST_CASE("a read refuses a scale that is none before it writes anything", "[att
                                     .shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 1}};
     CHECK_THROWS_MATCHES(sdpa(sdpa_params), std::invalid_argument,
                          Message("scales.k.tensor is -1; it must be finite and positive"));
+}
+
+TEST_CASE("factors of heads between two elements are refused by name", "[attention]") {
+    const auto between = reinterpret_cast<const float*>(std::uintptr_t{0x1002});  // never followed
+    refused([&](PagedAttentionParams& p) { p.kv.scales.k.heads = between; },
+            "scales.k.heads is not a multiple of 4 bytes");
+    refused([&](PagedAttentionParams& p) { p.kv.scales.v.heads = between; },
+            "scales.v.heads is not a multiple of 4 bytes");
 }
 
 TEST_CASE("a read refuses scales for a pool that is not fp8", "[attention]") {

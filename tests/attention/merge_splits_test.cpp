@@ -12,10 +12,19 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <stdexcept>
+#include <vector>
 
 using Catch::Matchers::WithinRel;
 using nanoserve::MergeSplitsParams;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+}  // namespace
 
 TEST_CASE("OPEN-13: merge_splits ignores empty pieces even when they hold NaN", "[attention]") {
     const std::array<float, 2> out_partial = {2.0f, NAN};
@@ -118,6 +127,46 @@ TEST_CASE("merge_splits keeps rows apart and survives far exponents", "[attentio
     CHECK(nanoserve::to_float(out[1]) == 2.0f);
     CHECK(nanoserve::to_float(out[2]) == 5.0f);
     CHECK(nanoserve::to_float(out[3]) == 6.0f);
+}
+
+TEST_CASE("OPEN-13: an lse that is no number of tokens makes its row NaN, and only that",
+          "[attention]") {
+    for (const float no_lse : {kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
+        const std::vector<float> out_partial = {1.0f, 2.0f, 3.0f, 4.0f};
+        const std::vector<float> lse_partial = {0.0f, 0.0f, no_lse, 0.0f};  // 2 pieces of 2 rows
+        std::vector<float> out(2), lse(2);
+        nanoserve::merge_splits({.out_partial = out_partial.data(),
+                                 .lse_partial = lse_partial.data(),
+                                 .num_splits = 2,
+                                 .num_rows = 2,
+                                 .head_dim = 1,
+                                 .out = out.data(),
+                                 .lse = lse.data()});
+        CHECK(std::isnan(out[0]));
+        CHECK(out[1] == 3.0f);
+        CHECK(std::abs(lse[1] - std::log(2.0f)) < 1e-6f);
+    }
+}
+
+TEST_CASE("merge_splits refuses a pointer between two elements, by name", "[attention]") {
+    alignas(8) std::array<float, 4> memory = {};
+    float* const between =
+        reinterpret_cast<float*>(reinterpret_cast<std::byte*>(memory.data()) + 2);
+    const auto refused = [&](auto MergeSplitsParams::*pointer, const char* message) {
+        MergeSplitsParams params{.out_partial = memory.data(),
+                                 .lse_partial = memory.data(),
+                                 .num_splits = 1,
+                                 .num_rows = 1,
+                                 .head_dim = 1,
+                                 .out = memory.data()};
+        params.*pointer = between;
+        CHECK_THROWS_MATCHES(nanoserve::merge_splits(params), std::invalid_argument,
+                             Catch::Matchers::Message(message));
+    };
+    refused(&MergeSplitsParams::out_partial, "out_partial is not a multiple of 4 bytes");
+    refused(&MergeSplitsParams::lse_partial, "lse_partial is not a multiple of 4 bytes");
+    refused(&MergeSplitsParams::out, "out is not a multiple of 4 bytes");
+    refused(&MergeSplitsParams::lse, "lse is not a multiple of 4 bytes");
 }
 
 TEST_CASE("merge_splits refuses negative counts and null pointers", "[attention]") {

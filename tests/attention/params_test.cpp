@@ -62,6 +62,8 @@ TEST_CASE("impossible sizes, strides and scales are refused", "[attention]") {
             "sm_scale is inf; it must be finite");
     refused([](auto&, PagedAttentionParams& p) { p.sm_scale = std::nanf(""); },
             "sm_scale is nan; it must be finite");
+    refused([](auto&, PagedAttentionParams& p) { p.sm_scale = -3e38f; },
+            "sm_scale is -3e+38; it can be at most 2.26855e+38 in magnitude");
     refused([](auto&, PagedAttentionParams& p) { p.num_seqs = -1; },
             "num_seqs is -1; it must not be negative");
 }
@@ -113,6 +115,46 @@ TEST_CASE("sizes at the edge of 64 bits are compared, not wrapped", "[attention]
     PagedAttentionParams params = test.params();
     params.max_blocks_per_seq = (std::int64_t{1} << 60) - 1;  // one sequence: the row is not left
     CHECK_NOTHROW(nanoserve::gather_read(params));
+}
+
+TEST_CASE("OPEN-07: arrays whose rows would wrap 64 bits are refused, of several sequences",
+          "[attention]") {
+    constexpr std::int64_t kMost = std::int64_t{1} << 47;  // twice that is 2^48
+    PagedCase test({.seq_lens = {9, 9}});
+    const auto with = [&](auto change) {
+        PagedAttentionParams params = test.params();
+        change(params);
+        return params;
+    };
+    CHECK_NOTHROW(validate_sizes(with([](PagedAttentionParams& p) { p.q_stride = kMost; })));
+    CHECK_NOTHROW(
+        validate_sizes(with([](PagedAttentionParams& p) { p.max_blocks_per_seq = kMost; })));
+    CHECK_THROWS_MATCHES(
+        validate_sizes(with([](PagedAttentionParams& p) { p.q_stride = kMost + 1; })),
+        std::invalid_argument,
+        Message("q or out of 2 sequences, 140737488355329 elements apart, has more than 2^48"));
+    CHECK_THROWS_MATCHES(
+        validate_sizes(with([](PagedAttentionParams& p) { p.max_blocks_per_seq = kMost + 1; })),
+        std::invalid_argument,
+        Message("max_blocks_per_seq is 140737488355329; 2 sequences can have at most "
+                "140737488355328"));
+    CHECK_THROWS_AS(
+        validate_sizes(with([](PagedAttentionParams& p) { p.num_seqs = std::int64_t{1} << 60; })),
+        std::invalid_argument);
+}
+
+TEST_CASE("OPEN-07: a table has room for no more tokens than a length can count", "[attention]") {
+    PagedCase test({.block_size = 16, .seq_lens = {9}});
+    PagedAttentionParams params = test.params();
+    const auto max_tokens = [&](std::int64_t num_blocks) {
+        params.max_blocks_per_seq = num_blocks;
+        return params.max_tokens();
+    };
+    CHECK(max_tokens(0) == 0);
+    CHECK(max_tokens(3) == 48);
+    CHECK(max_tokens((1 << 27) - 1) == 2147483632);
+    CHECK(max_tokens(1 << 27) == 2147483647);
+    CHECK(max_tokens(std::int64_t{1} << 60) == 2147483647);
 }
 
 TEST_CASE("an empty batch is a read of nothing", "[attention]") {

@@ -7,6 +7,7 @@
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 
 #include <array>
+#include <cstddef>
 #include <limits>
 #include <vector>
 
@@ -127,6 +128,29 @@ TEST_CASE("sdpa refuses what it can't do, by name", "[attention]") {
     params.sm_scale = 1.0f;
     params.num_tokens = -1;
     CHECK_THROWS_AS(nanoserve::sdpa(params), std::invalid_argument);
+}
+
+TEST_CASE("sdpa refuses a pointer between two elements, by name", "[attention]") {
+    alignas(8) std::array<float, 4> memory = {};
+    float* const between =
+        reinterpret_cast<float*>(reinterpret_cast<std::byte*>(memory.data()) + 2);
+    const auto refused = [&](auto SdpaParams::*pointer, const char* message) {
+        SdpaParams params{.q = memory.data(),
+                          .out = memory.data(),
+                          .num_queries = 1,
+                          .k = memory.data(),
+                          .v = memory.data(),
+                          .num_tokens = 1,
+                          .shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 1}};
+        params.*pointer = between;
+        CHECK_THROWS_MATCHES(nanoserve::sdpa(params), std::invalid_argument,
+                             Catch::Matchers::Message(message));
+    };
+    refused(&SdpaParams::q, "q is not a multiple of 4 bytes");
+    refused(&SdpaParams::out, "out is not a multiple of 4 bytes");
+    refused(&SdpaParams::k, "k is not a multiple of 4 bytes");
+    refused(&SdpaParams::v, "v is not a multiple of 4 bytes");
+    refused(&SdpaParams::lse, "lse is not a multiple of 4 bytes");
 }
 
 TEST_CASE("each query of a 16-bit batch reads and writes its own rows", "[attention]") {

@@ -93,6 +93,13 @@ TEST_CASE("OPEN-09: strides that let rows or blocks overlap are refused", "[cach
             "tokens and 2 heads");
     refused([](KVLayout& l) { l.block_stride = 23; },
             "block_stride is 23; a block reaches over 24 elements");
+    for (const std::int32_t num_blocks : {0, 1, 2}) {  // one block alone overlaps with no other
+        KVLayout layout = nanoserve::nhd_layout(kShape);
+        layout.num_blocks = num_blocks;
+        CHECK_NOTHROW(nanoserve::validate(layout));
+        layout.block_stride = 23;
+        CHECK_THROWS_AS(nanoserve::validate(layout), std::invalid_argument);
+    }
     refused([](KVLayout& l) { l.block_stride = std::int64_t{1} << 50; },
             "block_stride is 1125899906842624; it can be at most 2^48 elements");
     refused([](KVLayout& l) { l.num_blocks = -1; }, "num_blocks is -1; it must not be negative");
@@ -106,6 +113,23 @@ TEST_CASE("OPEN-09: strides that let rows or blocks overlap are refused", "[cach
     padded.token_stride = 10;
     padded.block_stride = 40;
     CHECK_NOTHROW(nanoserve::validate(padded));
+}
+
+TEST_CASE("OPEN-07: a pool whose last offset would wrap is refused", "[cache]") {
+    for (const nanoserve::DType dtype : {nanoserve::DType::fp8_e4m3, nanoserve::DType::fp32}) {
+        KVLayout layout = nanoserve::nhd_layout({.dtype = dtype,
+                                                 .num_blocks = 1 << 17,
+                                                 .block_size = 1,
+                                                 .num_kv_heads = 1,
+                                                 .head_dim = 1});
+        layout.block_stride = std::int64_t{1} << 31;  // 2^48 elements in all
+        CHECK_NOTHROW(nanoserve::validate(layout));
+        layout.block_stride += 1;
+        CHECK_THROWS_MATCHES(
+            nanoserve::validate(layout), std::invalid_argument,
+            Catch::Matchers::Message("a pool of 131072 blocks, 2147483649 elements apart, has more "
+                                     "than 2^48 elements"));
+    }
 }
 
 TEST_CASE("OPEN-07: sizes whose strides would wrap are refused", "[cache]") {

@@ -218,6 +218,11 @@ TEST_CASE("OPEN-12: bad arguments of a write are named and change nothing", "[ca
                          Message("layer is 1; the cache has 1"));
     CHECK_THROWS_MATCHES(cache.prefill(seq, -1, {&x, &x, 1}), std::invalid_argument,
                          Message("layer is -1; the cache has 1"));
+    const auto* between = reinterpret_cast<const float*>(reinterpret_cast<std::uintptr_t>(&x) + 2);
+    CHECK_THROWS_MATCHES(cache.append(seq, 0, between, &x), std::invalid_argument,
+                         Message("k is not a multiple of 4 bytes"));
+    CHECK_THROWS_MATCHES(cache.append(seq, 0, &x, between), std::invalid_argument,
+                         Message("v is not a multiple of 4 bytes"));
     CHECK_FALSE(cache.prefill(seq, 0, {&x, &x, 1000000}).ok());
     CHECK(cache.pool().num_free() == 2);
     CHECK(cache.seq_len(seq) == 0);

@@ -7,6 +7,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 
 #include <array>
+#include <cstdint>
 #include <numeric>
 #include <stdexcept>
 #include <vector>
@@ -93,4 +94,26 @@ TEST_CASE("scatter_kv refuses negative slots, null rows and null pools", "[cache
     refused(pool.data(), nullptr, 0, "k or v is null for 1 tokens");
     refused(nullptr, &row, 0, "k_cache or v_cache is null");
     CHECK(pool == std::vector<float>(4, 7.0f));
+}
+
+TEST_CASE("scatter_kv refuses a pointer between two elements, by name", "[cache]") {
+    const auto layout =
+        nanoserve::nhd_layout({.num_blocks = 2, .block_size = 2, .num_kv_heads = 1, .head_dim = 1});
+    std::vector<float> pool(5, 7.0f);
+    const std::array<float, 2> row = {1.0f, 2.0f};
+    const auto behind = [](const float* pointer) {
+        return reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(pointer) + 1);
+    };
+    const auto refused = [&](void* k_cache, void* v_cache, const float* k, const float* v,
+                             const char* message) {
+        CHECK_THROWS_MATCHES(
+            nanoserve::scatter_kv(k_cache, v_cache, layout, {k, v, 1}, std::array{std::int64_t{0}}),
+            std::invalid_argument, Catch::Matchers::Message(message));
+        CHECK(pool == std::vector<float>(5, 7.0f));
+    };
+    float* const good = pool.data();
+    refused(behind(good), good, row.data(), row.data(), "k_cache is not a multiple of 4 bytes");
+    refused(good, behind(good), row.data(), row.data(), "v_cache is not a multiple of 4 bytes");
+    refused(good, good, behind(row.data()), row.data(), "k is not a multiple of 4 bytes");
+    refused(good, good, row.data(), behind(row.data()), "v is not a multiple of 4 bytes");
 }

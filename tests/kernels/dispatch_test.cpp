@@ -43,6 +43,23 @@ TEST_CASE("pools of fp8 go to paged_decode for 16-bit queries") {
     CHECK(choose_kernel(PagedCase(spec).params()) == AttentionKernel::general);
 }
 
+TEST_CASE(
+    "OPEN-07: a table with room for more tokens than a kernel counts goes to the general one") {
+    PagedCase test({.shape = {.num_q_heads = 4, .num_kv_heads = 2, .head_dim = 64},
+                    .block_size = 16,
+                    .seq_lens = {20},
+                    .dtype = DType::bf16,
+                    .io_dtype = DType::bf16});
+    PagedAttentionParams params = test.params();
+    params.max_blocks_per_seq = std::int64_t{1} << 26;  // 2^30 tokens
+    CHECK(choose_kernel(params) == AttentionKernel::decode);
+    constexpr std::int64_t k2To59 = std::int64_t{1} << 59;  // times 16 tokens it wraps to nothing
+    for (const std::int64_t room : {(std::int64_t{1} << 26) + 1, k2To59, 2 * k2To59, k2To59 + 3}) {
+        params.max_blocks_per_seq = room;
+        CHECK(choose_kernel(params) == AttentionKernel::general);
+    }
+}
+
 TEST_CASE("windows and sinks go to paged_decode, what changes scores to the general kernel") {
     CaseSpec spec = {.shape = {.num_q_heads = 4, .num_kv_heads = 2, .head_dim = 64},
                      .block_size = 16,

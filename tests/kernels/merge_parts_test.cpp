@@ -195,7 +195,8 @@ TEST_CASE("a workspace that can't hold the parts is refused by name", "[kernels]
         CHECK_THROWS_MATCHES(nanoserve::partials_in(params, num_splits, memory, size),
                              std::invalid_argument, Message(message));
     };
-    refused(0, workspace.data(), bytes, "num_splits is 0; it must be at least 1");
+    refused(0, workspace.data(), bytes, "num_splits is 0; it must be 1 to 1024");
+    refused(1025, workspace.data(), bytes, "num_splits is 1025; it must be 1 to 1024");
     refused(2, workspace.data(), bytes - 1, "workspace_bytes is 959; 2 splits need 960");
     refused(2, nullptr, bytes, "workspace is null");
     refused(2, reinterpret_cast<std::byte*>(workspace.data()) + 4, bytes,

@@ -214,6 +214,13 @@ TEST_CASE("scatter_kv on the device refuses null pointers and impossible counts"
     refused(nullptr, {&x, &x, 1}, &slot, "k_cache or v_cache is null");
     refused(&x, {nullptr, &x, 1}, &slot, "k or v is null for 1 tokens");
     refused(&x, {&x, &x, 1}, nullptr, "slot_mapping is null");
+    const auto between = [](auto* pointer) {
+        return reinterpret_cast<decltype(pointer)>(reinterpret_cast<std::uintptr_t>(pointer) + 2);
+    };
+    refused(between(&x), {&x, &x, 1}, &slot, "k_cache is not a multiple of 4 bytes");
+    refused(&x, {between(&x), &x, 1}, &slot, "k is not a multiple of 4 bytes");
+    refused(&x, {&x, between(&x), 1}, &slot, "v is not a multiple of 4 bytes");
+    refused(&x, {&x, &x, 1}, between(&slot), "slot_mapping is not a multiple of 8 bytes");
     refused(&x, {&x, &x, -1}, &slot, "num_tokens is -1; it must be from 0 to 2147483647");
     nanoserve::scatter_kv(nullptr, nullptr, layout, {}, nullptr, nullptr);  // nothing to do
     CHECK(cudaGetLastError() == cudaSuccess);

@@ -159,6 +159,9 @@ TEST_CASE("what the kernels with shared heads do not take, they name", "[shared_
               p.kv.layout.num_blocks = (1 << 20) - 1;
               p.kv.layout.block_stride = 1 << 15;
           }) == "none");
+    for (const int exponent : {27, 59, 60}) {  // times 16 tokens the last two wrap to nothing
+        CHECK(reason([&](P& p) { p.max_blocks_per_seq = std::int64_t{1} << exponent; }) != "none");
+    }
     CHECK(reason([](P& p) { p.kv.layout.dtype = DType::fp8_e4m3; }) ==
           "the pool is fp8_e4m3; fp32, fp16 and bf16 are taken");
     for (const std::int32_t head_dim : {8, 16, 32, 128, 256}) {

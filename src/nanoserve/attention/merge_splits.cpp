@@ -23,6 +23,10 @@ void validate(const MergeSplitsParams& p) {
     require(p.num_rows == 0 || p.num_splits == 0 ||
                 (p.out_partial != nullptr && p.lse_partial != nullptr),
             "out_partial or lse_partial is null");
+    require_aligned("out_partial", p.out_partial, sizeof *p.out_partial);
+    require_aligned("lse_partial", p.lse_partial, sizeof *p.lse_partial);
+    require_aligned("out", p.out, bytes_of(p.out_dtype));
+    require_aligned("lse", p.lse, sizeof *p.lse);
 }
 
 // The largest lse of the pieces of one row.
@@ -58,6 +62,9 @@ double add_pieces(const MergeSplitsParams& p, std::int64_t row, float max,
 
 void merge_splits(const MergeSplitsParams& p) {
     validate(p);
+    if (p.num_rows == 0) {
+        return;
+    }
     std::vector<double> sums(static_cast<std::size_t>(p.head_dim));
     for (std::int64_t row = 0; row < p.num_rows; ++row) {
         const float max = largest_lse(p, row);

@@ -31,9 +31,10 @@ struct MergeSplitsParams {
 /// The weights are divided by their own sum and not taken from the rounded lse: of scores around
 /// 80000 that one would be off by 0.4 %, and equal values would no longer come out equal.
 /// A piece without tokens is not looked at, so its out may hold NaN; with no tokens at all out = 0
-/// and lse = -inf.
-/// @throws std::invalid_argument on negative counts, null pointers or an out_dtype that no output
-/// has
+/// and lse = -inf. Only -inf says that: a piece whose lse is +inf, which some libraries give to a
+/// row without tokens, or NaN makes the row NaN.
+/// @throws std::invalid_argument on negative counts, pointers that are null or between two
+/// elements, or an out_dtype that no output has
 void merge_splits(const MergeSplitsParams& params);
 
 }  // namespace nanoserve

@@ -3,23 +3,22 @@
 #include <nanoserve/attention/paged_attention_params.hpp>
 #include <nanoserve/model/require.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace nanoserve {
 namespace {
+
+// Elements of an array: beyond any memory, and offsets in bytes stay within 64 bits.
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 48;
 
 struct NamedPointer {
     const char* name;
     const void* pointer;
     std::int64_t element_bytes;
 };
-
-void require_aligned(const NamedPointer& p) {
-    const auto address = reinterpret_cast<std::uintptr_t>(p.pointer);
-    require(address % static_cast<std::uintptr_t>(p.element_bytes) == 0, p.name,
-            " is not a multiple of ", p.element_bytes, " bytes");
-}
 
 void require_pointers(const PagedAttentionParams& p) {
     const std::int64_t io_bytes = bytes_of(p.io_dtype);
@@ -33,12 +32,22 @@ void require_pointers(const PagedAttentionParams& p) {
                                      {"lse", p.lse, sizeof *p.lse}};
     for (const NamedPointer& each : needed) {
         require(each.pointer != nullptr, each.name, " is null");
-        require_aligned(each);
+        require_aligned(each.name, each.pointer, each.element_bytes);
     }
     require(p.block_tables != nullptr || p.max_blocks_per_seq == 0, "block_tables is null");
     for (const NamedPointer& each : optional) {
-        require_aligned(each);
+        require_aligned(each.name, each.pointer, each.element_bytes);
     }
+}
+
+// Where one sequence's row lies is a product with its number; a batch of one has only row 0.
+void require_sizes_in_memory(const PagedAttentionParams& p, std::int64_t q_stride) {
+    const std::int64_t num_seqs = std::max<std::int64_t>(p.num_seqs, 1);
+    require(q_stride <= kMaxElements / num_seqs, "q or out of ", p.num_seqs, " sequences, ",
+            q_stride, " elements apart, has more than 2^48");
+    require(num_seqs == 1 || p.max_blocks_per_seq <= kMaxElements / num_seqs,
+            "max_blocks_per_seq is ", p.max_blocks_per_seq, "; ", num_seqs,
+            " sequences can have at most ", kMaxElements / num_seqs);
 }
 
 void require_used_blocks_in_pool(const PagedAttentionParams& p, std::int64_t seq) {
@@ -68,6 +77,14 @@ float effective_sm_scale(std::optional<float> sm_scale, std::int32_t head_dim) {
     return sm_scale.value_or(1.0f / std::sqrt(static_cast<float>(head_dim)));
 }
 
+void require_sm_scale(std::optional<float> sm_scale) {
+    const float scale = sm_scale.value_or(1.0f);
+    constexpr float kMax = std::numeric_limits<float>::max() / 1.5f;  // log2(e) is less
+    require(std::isfinite(scale), "sm_scale is ", scale, "; it must be finite");
+    require(std::abs(scale) <= kMax, "sm_scale is ", scale, "; it can be at most ", kMax,
+            " in magnitude");
+}
+
 void validate_sizes(const PagedAttentionParams& p) {
     validate(p.kv.layout);
     validate(p.shape());
@@ -82,8 +99,8 @@ void validate_sizes(const PagedAttentionParams& p) {
     const std::int64_t row = std::int64_t{p.num_q_heads} * p.kv.layout.head_dim;
     require(p.q_stride == 0 || p.q_stride >= row, "q_stride is ", p.q_stride, "; a query has ", row,
             " elements");
-    require(!p.sm_scale || std::isfinite(*p.sm_scale), "sm_scale is ", p.sm_scale.value_or(0.0f),
-            "; it must be finite");
+    require_sizes_in_memory(p, std::max(p.q_stride, row));
+    require_sm_scale(p.sm_scale);
     validate_sizes(p.rules);
     if (p.num_seqs > 0) {
         require_pointers(p);

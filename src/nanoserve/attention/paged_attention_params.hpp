@@ -8,6 +8,7 @@
 #include <nanoserve/model/attention_shape.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <type_traits>
 
@@ -51,6 +52,15 @@ struct PagedAttentionParams {
                 .num_kv_heads = kv.layout.num_kv_heads,
                 .head_dim = kv.layout.head_dim};
     }
+
+    /// Tokens that a row of block_tables has room for; no more than a length can be, 2^31 - 1.
+    /// Needs a block_size of at least 1.
+    [[nodiscard]] std::int64_t max_tokens() const {
+        constexpr std::int64_t kLongest = std::numeric_limits<std::int32_t>::max();
+        return max_blocks_per_seq > kLongest / kv.layout.block_size
+                   ? kLongest
+                   : max_blocks_per_seq * kv.layout.block_size;
+    }
 };
 
 static_assert(std::is_trivially_copyable_v<PagedAttentionParams>,
@@ -59,14 +69,18 @@ static_assert(std::is_trivially_copyable_v<PagedAttentionParams>,
 /// Points the table fields of `params` at `tables`, which must outlive it.
 void set_block_tables(PagedAttentionParams& params, const BlockTables& tables);
 
+/// Throws std::invalid_argument unless a factor on q.k and its product with log2(e), with which a
+/// kernel goes from natural scores to base 2, are finite.
+void require_sm_scale(std::optional<float> sm_scale);
+
 /// The factor on q.k that a read uses: sm_scale, or 1/sqrt(head_dim) when it is empty.
 [[nodiscard]] float effective_sm_scale(std::optional<float> sm_scale, std::int32_t head_dim);
 
 /// Checks what can be checked without following seq_lens, block_tables or the scales of heads,
 /// which may be device memory: the part of validate() that a kernel's launch can do.
 /// @throws std::invalid_argument naming the value and its limit: sizes, strides, pointers that
-/// are null or between two elements, an sm_scale that is not finite, a scale of a pool or a rule
-/// that can't be
+/// are null or between two elements, an sm_scale that is not finite or above 2.2e38, a scale of a
+/// pool or a rule that can't be
 void validate_sizes(const PagedAttentionParams& params);
 
 /// Checks everything that a read relies on, before anything is written: validate_sizes(), the

@@ -97,6 +97,7 @@ std::string_view to_string(FloorOrder order) {
 std::uint32_t read_floor(PagedAttentionParams params, FloorOrder order, ReadContext& context) {
     float unused = 0;  // validate() wants pointers, nothing follows these two
     params.q = params.out = &unused;
+    params.lse = nullptr;
     params.sm_scale.reset();
     validate(params);
     require_no_rules(params.rules, "read_floor");

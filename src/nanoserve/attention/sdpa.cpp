@@ -21,9 +21,13 @@ void validate(const SdpaParams& p) {
             "; q and out take fp32, fp16, bf16");
     require(is_pool_dtype(p.kv_dtype), "kv_dtype ", static_cast<int>(p.kv_dtype),
             " is none of fp32, fp16, bf16, fp8_e4m3");
+    require_aligned("q", p.q, bytes_of(p.io_dtype));
+    require_aligned("out", p.out, bytes_of(p.io_dtype));
+    require_aligned("k", p.k, bytes_of(p.kv_dtype));
+    require_aligned("v", p.v, bytes_of(p.kv_dtype));
+    require_aligned("lse", p.lse, sizeof *p.lse);
     nanoserve::validate(p.scales, p.kv_dtype, p.shape.num_kv_heads);
-    require(!p.sm_scale || std::isfinite(*p.sm_scale), "sm_scale is ", p.sm_scale.value_or(0.0f),
-            "; it must be finite");
+    require_sm_scale(p.sm_scale);
 }
 
 // Rows of one KV head for tokens [begin, end) of a contiguous history.

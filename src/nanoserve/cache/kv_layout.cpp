@@ -17,8 +17,9 @@ KVLayout with_sizes_of(const PoolShape& shape) {
             .head_dim = shape.head_dim};
 }
 
-constexpr std::int64_t kMaxStride =
-    std::int64_t{1} << 48;  // beyond any memory; products with it are made in 128 bits
+// Elements: beyond any memory. What lies below is an offset in bytes of 64 bits; the sizes that may
+// lie above are multiplied in 128.
+constexpr std::int64_t kMaxStride = std::int64_t{1} << 48;
 __extension__ using Wide = __int128;
 
 // From the first element of `count` things of `size` elements, `stride` apart, to the last one's
@@ -38,8 +39,9 @@ void require_rows_apart(const KVLayout& layout) {
             " elements overlap in a block of ", layout.block_size, " tokens and ",
             layout.num_kv_heads, " heads");
     const Wide block_extent = extent(layout.block_size, layout.token_stride, heads_extent);
-    require(layout.num_blocks <= 1 || layout.block_stride >= block_extent, "block_stride is ",
-            layout.block_stride, "; a block reaches over ",
+    // Of one block alone as well: a pool is as large as its blocks are apart.
+    require(layout.block_stride >= block_extent, "block_stride is ", layout.block_stride,
+            "; a block reaches over ",
             static_cast<std::int64_t>(std::min<Wide>(block_extent, kMaxStride)), " elements");
 }
 
@@ -93,6 +95,9 @@ void validate(const KVLayout& layout) {
         require(stride <= kMaxStride, name, " is ", stride, "; it can be at most 2^48 elements");
     }
     require_rows_apart(layout);
+    require(Wide{layout.num_blocks} * layout.block_stride <= kMaxStride, "a pool of ",
+            layout.num_blocks, " blocks, ", layout.block_stride,
+            " elements apart, has more than 2^48 elements");
 }
 
 }  // namespace nanoserve

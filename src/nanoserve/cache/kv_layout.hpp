@@ -62,7 +62,9 @@ struct PoolShape {
 }
 
 /// Throws std::invalid_argument naming the first size or stride that can't be: a dtype that is
-/// none, sizes below 1 (num_blocks below 0), strides that let two rows or two blocks overlap.
+/// none, sizes below 1 (num_blocks below 0), strides that let two rows or two blocks overlap, a
+/// pool of more than 2^48 elements. block_stride covers the whole block, also where there is but
+/// one.
 void validate(const KVLayout& layout);
 
 }  // namespace nanoserve

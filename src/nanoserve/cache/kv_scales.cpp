@@ -4,6 +4,7 @@
 #include <nanoserve/model/require.hpp>
 
 #include <cmath>
+#include <string>
 
 namespace nanoserve {
 namespace {
@@ -16,6 +17,7 @@ constexpr const char* kLimit = "; it must be finite and positive";
 
 void validate_tensor(const char* name, const KVScale& scale, DType dtype) {
     require(is_scale(scale.tensor), name, ".tensor is ", scale.tensor, kLimit);
+    require_aligned(std::string(name) + ".heads", scale.heads, sizeof *scale.heads);
     require(dtype == DType::fp8_e4m3 || (scale.tensor == 1.0f && scale.heads == nullptr), name,
             " is set for a pool of ", to_string(dtype), "; only fp8_e4m3 has scales");
 }

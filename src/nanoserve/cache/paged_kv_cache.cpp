@@ -149,6 +149,8 @@ WriteResult PagedKVCache::write(SeqId seq, std::int32_t layer, const KVRows& row
     require_layer(layer);
     require(rows.num_tokens <= 0 || (rows.k != nullptr && rows.v != nullptr), "k or v is null for ",
             rows.num_tokens, " tokens");
+    require_aligned("k", rows.k, sizeof *rows.k);
+    require_aligned("v", rows.v, sizeof *rows.v);
     Sequence& sequence = find(seq);
     const WritePlan plan = plan_write(sequence, layer, rows.num_tokens);
     const WriteResult result{.blocks_needed = plan.blocks_needed(),

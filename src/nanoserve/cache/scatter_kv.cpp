@@ -13,6 +13,8 @@ void require_slots_in_pool(const KVLayout& layout, const KVRows& rows,
     validate(layout);
     require(rows.num_tokens == 0 || (rows.k != nullptr && rows.v != nullptr), "k or v is null for ",
             rows.num_tokens, " tokens");
+    require_aligned("k", rows.k, sizeof *rows.k);
+    require_aligned("v", rows.v, sizeof *rows.v);
     require(std::ssize(slot_mapping) == rows.num_tokens, "slot_mapping has ", slot_mapping.size(),
             " entries for ", rows.num_tokens, " tokens");
     const std::int64_t num_slots = std::int64_t{layout.num_blocks} * layout.block_size;
@@ -44,6 +46,8 @@ void scatter_kv(void* k_cache, void* v_cache, const KVLayout& layout, const KVRo
     validate(scales, layout.dtype, layout.num_kv_heads);
     require(rows.num_tokens == 0 || (k_cache != nullptr && v_cache != nullptr),
             "k_cache or v_cache is null");
+    require_aligned("k_cache", k_cache, bytes_of(layout.dtype));
+    require_aligned("v_cache", v_cache, bytes_of(layout.dtype));
     visit_dtype(layout.dtype, [&]<class T>() {
         store_rows(static_cast<T*>(k_cache), scales.k, layout, rows.k, slot_mapping);
         store_rows(static_cast<T*>(v_cache), scales.v, layout, rows.v, slot_mapping);
