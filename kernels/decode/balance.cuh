@@ -18,7 +18,7 @@ __device__ inline int sum_of_lanes(int x) {
 }
 
 __device__ inline int seq_tiles(const DecodeArgs& args, int seq) {
-    return tiles_of(clamp_length(args, __ldg(args.seq_lens + seq)));
+    return tiles_of(clamp_length(args, ptx::load(args.seq_lens + seq)));
 }
 
 /// The sum of count(tiles) over the sequences before `end`.

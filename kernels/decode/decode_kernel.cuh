@@ -146,7 +146,7 @@ __device__ void read_tiles(const DecodeArgs& args, int seq, int kv_head, TileWal
                            std::uint32_t ring_memory, WarpAttention<Config>& attention,
                            Meeting meeting = {}, LaterEnd later_end = {}) {
     // Two loads that don't wait for each other: the length and the table.
-    const int given_length = __ldg(args.seq_lens + seq);
+    const int given_length = ptx::load(args.seq_lens + seq);
     const int first_token = first_visible<Config>(args, given_length);
     walk.first += first_token / Config::kTileTokens;
     BlockIds<Config> block_ids(args, seq, walk);
@@ -255,7 +255,7 @@ __global__ void __launch_bounds__(Config::kMaxThreads, Config::kBlocksPerSm)
         return;
     }
     ptx::wait_for_previous_launch();
-    const int given_length = __ldg(args.seq_lens + place.seq);
+    const int given_length = ptx::load(args.seq_lens + place.seq);
     const BlockId id = first_block<Config>(args, place.seq);
     WarpAttention<Config> attention;
     load_query(args, place.seq, place.kv_head, attention);

@@ -56,7 +56,7 @@ class BlockIds {
                                     static_cast<int>(lane_index() & ((1u << entries_log2()) - 1))
                               : next_tile_ >> (block_size_log2_ - 4);
         next_tile_ += tiles_per_turn_;
-        return block < num_entries_ ? __ldg(table_ + block) : -1;
+        return block < num_entries_ ? ptx::load(table_ + block) : -1;
     }
 
     const BlockId* table_;
@@ -72,7 +72,7 @@ __device__ BlockId first_block(const DecodeArgs& args, int seq) {
             ? static_cast<int>(lane_index() % Config::kTileTokens >> args.block_size_log2)
             : 0;
     const BlockId* table = args.block_tables + std::int64_t{seq} * args.max_blocks_per_seq;
-    return entry < args.max_blocks_per_seq ? __ldg(table + entry) : -1;
+    return entry < args.max_blocks_per_seq ? ptx::load(table + entry) : -1;
 }
 
 /// One warp's ring of tiles on their way from the pool: kStages tiles of K and V are asked for

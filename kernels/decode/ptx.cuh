@@ -217,6 +217,14 @@ __device__ inline void wait_for_previous_launch() {
 #endif
 }
 
+/// A load of what the kernel before this one may write until that wait is over. `__ldg` promises
+/// that the memory is constant while this kernel runs, and ptxas takes it at its word: it moves
+/// such loads in front of the wait.
+template <class T>
+__device__ T load(const T* from) {
+    return __ldca(from);
+}
+
 /// Says that the next kernel on the stream may start, as far as this thread block goes.
 __device__ inline void let_next_launch_start() {
 #if __CUDA_ARCH__ >= 900

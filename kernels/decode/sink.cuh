@@ -25,7 +25,7 @@ __device__ inline SoftmaxEnd end_of_softmax(float max, float sum, const float* s
     constexpr float kLog2E = 1.44269504f;
     float shrink = 1.0f;
     if (sinks != nullptr && head < num_heads) {
-        const float sink = __ldg(sinks + head) * kLog2E;
+        const float sink = ptx::load(sinks + head) * kLog2E;
         const float larger = fmaxf(max, sink);
         const float reference = larger == -INFINITY ? 0.0f : larger;
         shrink = ptx::exp2(max - reference);

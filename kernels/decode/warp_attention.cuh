@@ -254,7 +254,7 @@ class WarpAttention {
 
     __device__ static void load_words(const T* first, bool present, std::uint32_t (&words)[2]) {
         if constexpr (Config::kIsFp8) {
-            const uint2 both = present ? __ldg(reinterpret_cast<const uint2*>(first)) : uint2{};
+            const uint2 both = present ? ptx::load(reinterpret_cast<const uint2*>(first)) : uint2{};
             words[0] = both.x;
             words[1] = both.y;
         } else {
@@ -263,7 +263,7 @@ class WarpAttention {
         }
     }
     __device__ static std::uint32_t load_word(const T* first) {
-        return __ldg(reinterpret_cast<const std::uint32_t*>(first));
+        return ptx::load(reinterpret_cast<const std::uint32_t*>(first));
     }
     __device__ static void store_word(T* first, std::uint32_t word) {
         *reinterpret_cast<std::uint32_t*>(first) = word;

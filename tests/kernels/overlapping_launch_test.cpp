@@ -101,12 +101,13 @@ struct Balanced {
     static constexpr std::int32_t kSeqLen = 2000;
 };
 
-PagedCase case_of(std::int32_t seq_len) {
+PagedCase case_of(std::int32_t seq_len) {  // of one tile: in tables with room for no more
     return PagedCase({.shape = {.num_q_heads = 16, .num_kv_heads = 4, .head_dim = 64},
                       .block_size = 16,
                       .seq_lens = {seq_len, 1, seq_len, 0, seq_len / 2},
                       .dtype = DType::bf16,
-                      .io_dtype = DType::bf16});
+                      .io_dtype = DType::bf16,
+                      .spare_entry = false});
 }
 
 // Runs a chain in order, then `overlapped` a few times.

@@ -20,6 +20,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <random>
 
@@ -27,6 +28,7 @@ using Catch::Generators::from_range;
 using Catch::Matchers::Message;
 using Catch::Matchers::WithinAbs;
 using nanoserve::BlockId;
+using nanoserve::BlockTables;
 using nanoserve::DecodePlan;
 using nanoserve::DType;
 using nanoserve::paged_decode;
@@ -91,6 +93,58 @@ bool takes(std::int32_t head_dim, bool fp8) {
 }
 
 }  // namespace
+
+TEST_CASE("paged_decode agrees with the oracle for histories of one tile in tables of that room",
+          "[kernels][decode]") {
+    needs_gpu();
+    const std::int32_t head_dim = GENERATE(from_range(kHeadDims));
+    const std::int32_t group_size = GENERATE(1, 3, 5, 8, 9, 16);
+    const bool fp8 = GENERATE(false, true);
+    if (!takes(head_dim, fp8)) {
+        return;
+    }
+    CaseSpec spec =
+        spec_of(group_size % 2 == 0 ? DType::fp16 : DType::bf16, {16, 1, 0, 7, 15, 8, 3}, fp8);
+    spec.shape = {.num_q_heads = 4 * group_size, .num_kv_heads = 4, .head_dim = head_dim};
+    spec.spare_entry = false;
+    for (const std::int32_t block_size : {1, 4, 16}) {
+        spec.block_size = block_size;
+        for (const int heads : {1, 4}) {
+            const DecodePlan plan = {.num_warps = heads, .heads_per_block = heads};
+            spec.sinks = false;
+            spec.sliding_window = 0;
+            check(spec, plan);
+            spec.sinks = true;
+            check(spec, plan);
+            spec.sliding_window = 5;
+            check(spec, plan);
+        }
+    }
+}
+
+TEST_CASE("the kernel of one tile clamps lengths and leaves out blocks, and says so",
+          "[kernels][decode]") {
+    needs_gpu();
+    CaseSpec spec = spec_of(DType::bf16, {16, 16, 16, 16, 16}, GENERATE(false, true));
+    spec.block_size = GENERATE(4, 16);
+    spec.spare_entry = false;
+    PagedCase test(spec);
+    constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+    const std::size_t width = 16 / static_cast<std::size_t>(spec.block_size);
+    test.tables().block_tables[4 * width] = kMost;  // the first block of the last sequence
+    BlockTables given = test.tables();
+    given.seq_lens = {std::numeric_limits<std::int32_t>::min(), -1, 17, kMost, 16};
+    PagedAttentionParams params = test.params();
+    set_block_tables(params, given);
+    DeviceCase device(params);
+    const DeviceResult result = run(device, DecodePlan{});
+    CHECK(result.status == (nanoserve::kClampedLength | nanoserve::kAbsentBlock));
+    BlockTables clamped = given;
+    clamped.seq_lens = {0, 0, 16, 16, 16};
+    BlockTables rest = without_absent_blocks(clamped, params.kv.layout);
+    set_block_tables(params, rest);
+    require_oracle(result, params);
+}
 
 TEST_CASE("paged_decode agrees with the oracle however the work is cut up", "[kernels][decode]") {
     needs_gpu();

@@ -65,8 +65,8 @@ PagedCase::PagedCase(const CaseSpec& spec) : spec_(spec) {
     for (const std::int32_t seq_len : spec.seq_lens) {
         const std::int64_t blocks = blocks_needed(seq_len, spec.block_size);
         num_used += blocks;
-        tables_.max_blocks_per_seq =
-            std::max(tables_.max_blocks_per_seq, blocks + 1);  // one entry nobody may follow
+        tables_.max_blocks_per_seq =  // with an entry that nobody may follow
+            std::max(tables_.max_blocks_per_seq, blocks + (spec.spare_entry ? 1 : 0));
     }
     layout_ =
         make_layout(spec, static_cast<std::int32_t>(num_used + 3));  // and blocks that nobody owns

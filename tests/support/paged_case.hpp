@@ -34,7 +34,8 @@ struct CaseSpec {
     bool alibi = false;               ///< slopes as ALiBi has them: 2^(-8 h / heads)
     bool sinks = false;               ///< one near the scores for each head, none for the first
     std::int32_t row_padding = 0;     ///< elements of NaN behind each row of the pools
-    std::int64_t q_padding = 0;       ///< elements of NaN behind each sequence's q
+    bool spare_entry = true;  ///< each row of the tables has one entry more than the longest needs
+    std::int64_t q_padding = 0;  ///< elements of NaN behind each sequence's q
     std::uint32_t seed = 1;
 };
 
