@@ -330,6 +330,15 @@ LoadOnlyArgs make_args(const PagedAttentionParams& p) {
             .by_tile_tokens = Divider(tile_tokens)};
 }
 
+// Everything that load_only follows; q, out and lse are not among it, and checksum may be null.
+void require_pointers(const PagedAttentionParams& p, const std::uint32_t* checksum) {
+    require(p.kv.k_cache != nullptr && p.kv.v_cache != nullptr, "k_cache or v_cache is null");
+    require(p.block_tables != nullptr && p.seq_lens != nullptr, "block_tables or seq_lens is null");
+    require_aligned("block_tables", p.block_tables, sizeof *p.block_tables);
+    require_aligned("seq_lens", p.seq_lens, sizeof *p.seq_lens);
+    require_aligned("checksum", checksum, sizeof *checksum);
+}
+
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 30;
 
 void require_sizes(const PagedAttentionParams& p) {
@@ -352,6 +361,7 @@ void load_only_of(const PagedAttentionParams& p, std::uint32_t* checksum, cudaSt
     if (p.num_seqs == 0 || num_items == 0) {
         return;
     }
+    require_pointers(p, checksum);
     // As many splits as fill the GPU, but no warp without an item; and where there are few items,
     // each on an SM of its own.
     const int num_sms = num_sms_of_current_device();
@@ -402,6 +412,7 @@ void load_only_by_head(const PagedAttentionParams& params, std::uint32_t* checks
     if (params.num_seqs == 0 || args.max_seq_len == 0) {
         return;
     }
+    require_pointers(params, checksum);
     // 16 thread blocks for each SM, but none of less than 8 blocks of 16 tokens.
     const std::int64_t num_rows = params.num_seqs * args.num_kv_heads;
     const std::int64_t num_splits = std::clamp<std::int64_t>(
@@ -424,6 +435,8 @@ void read_stream(const void* data, std::int64_t num_bytes, std::uint32_t* checks
     if (num_bytes == 0) {
         return;
     }
+    require(data != nullptr, "data is null");
+    require_aligned("checksum", checksum, sizeof *checksum);
     const std::int64_t num_words = num_bytes / kWordBytes;
     const std::int64_t num_pieces =
         divide_up(num_words, CeilingConfig::num_threads * CeilingConfig::loads_in_flight);

@@ -270,9 +270,7 @@ __global__ void __launch_bounds__(AttentionConfig::num_threads)
 
 void validate_for_gather(const PagedAttentionParams& p) {
     const KVLayout& layout = p.kv.layout;
-    validate(layout);
-    validate(p.shape());
-    validate_tensor_scales(p.kv.scales, layout.dtype);
+    validate_sizes(p);
     require_no_rules(p.rules, "gather_attention");
     const std::int64_t element_bytes = bytes_of(layout.dtype);
     const bool is_fp8 = layout.dtype == DType::fp8_e4m3;
@@ -292,12 +290,10 @@ void validate_for_gather(const PagedAttentionParams& p) {
     constexpr std::int64_t kMaxGridY = 65535;
     constexpr std::int64_t kMaxRows = std::int64_t{1}
                                       << 30;  // so that a step beyond fits in an int
-    require(p.num_seqs >= 0 && p.num_seqs <= kMaxGridY, "num_seqs is ", p.num_seqs,
-            "; gather_attention takes 0 to ", kMaxGridY);
-    require(p.max_blocks_per_seq >= 0 && p.max_blocks_per_seq <= kMaxRows / layout.block_size &&
-                p.max_tokens() * layout.num_kv_heads <= kMaxRows,
-            "max_blocks_per_seq is ", p.max_blocks_per_seq, "; gather_attention takes ", kMaxRows,
-            " rows");
+    require(p.num_seqs <= kMaxGridY, "num_seqs is ", p.num_seqs, "; gather_attention takes 0 to ",
+            kMaxGridY);
+    require(p.max_tokens() <= kMaxRows / layout.num_kv_heads, "max_blocks_per_seq is ",
+            p.max_blocks_per_seq, "; gather_attention takes ", kMaxRows, " rows");
 }
 
 void launch_gather(const PagedAttentionParams& p, const Workspace& workspace, cudaStream_t stream) {
@@ -354,6 +350,7 @@ void gather_attention(const PagedAttentionParams& params, void* workspace,
     const std::size_t needed = gather_workspace_bytes(params);
     require(workspace_bytes >= needed, "the workspace has ", workspace_bytes,
             " bytes; gather_attention needs ", needed);
+    require(needed == 0 || workspace != nullptr, "workspace is null");
     const auto is_aligned = [](const void* pointer) {
         return reinterpret_cast<std::uintptr_t>(pointer) % kWordBytes == 0;
     };

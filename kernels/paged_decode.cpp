@@ -65,8 +65,10 @@ DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
             .workspace = {}};
 }
 
-// Where the partial results of a workspace start and where it ends, in bytes. A balanced launch may
-// have two of each row under way, and one more of each helper.
+// Where the partial results of a workspace start and where it ends, in bytes. The counters of
+// arrivals in front, which have to be 0, have the same place for every batch: the parts of one
+// would stand in the counters of a larger one else. A balanced launch may have two parts of each
+// row under way, and one more of each helper.
 struct WorkspaceOffsets {
     std::size_t partials, end;
 };
@@ -76,7 +78,7 @@ WorkspaceOffsets workspace_offsets(const PagedAttentionParams& params, int num_s
     const std::int64_t rows = params.num_seqs * layout.num_kv_heads;
     const std::int32_t group_size = params.num_q_heads / layout.num_kv_heads;
     const int head_tiles = (group_size + 7) / 8;
-    const std::int64_t arrivals = (rows * std::int64_t{sizeof(unsigned)} + 127) / 128 * 128;
+    constexpr std::int64_t arrivals = kMaxBalancedRows * std::int64_t{sizeof(unsigned)};
     const std::int64_t partials = (2 * rows + kMaxBlocksPerSm * num_sms) * head_tiles *
                                   fragment_set_bytes(layout.head_dim / 16);
     return {static_cast<std::size_t>(arrivals), static_cast<std::size_t>(arrivals + partials)};
@@ -85,6 +87,7 @@ WorkspaceOffsets workspace_offsets(const PagedAttentionParams& params, int num_s
 DecodeWorkspace divide(const Workspace& workspace, const PagedAttentionParams& params,
                        int num_sms) {
     const WorkspaceOffsets offsets = workspace_offsets(params, num_sms);
+    require(workspace.data != nullptr, "the workspace is null");
     require(workspace.num_bytes >= offsets.end, "the workspace has ", workspace.num_bytes,
             " bytes; this launch takes ", offsets.end);
     require(reinterpret_cast<std::uintptr_t>(workspace.data) % 16 == 0,
@@ -132,6 +135,8 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
     const KVLayout& layout = params.kv.layout;
     require_plan(plan, layout.num_kv_heads);
     require(!plan.balance || window_of(params) == 0, "a balanced plan has no sliding window");
+    require(!plan.balance || can_balance(load_of(params, true)),
+            "the batch has too many KV heads and tokens for a balanced plan");
     DecodeArgs args = make_args(params, plan, status);
     if (params.num_seqs == 0) {
         return;

@@ -17,7 +17,9 @@ namespace nanoserve {
 /// with the same meaning, the same treatment of absent blocks and impossible lengths, the same
 /// promises (stream-ordered, no allocation, may be captured, the same bits every time). Reads K and
 /// V once for all query heads of a group, on tensor cores: scores and sums in fp32, weights rounded
-/// to the pool's type. Elements of fp8 become fp16 in registers, exactly, and weights fp16.
+/// to the pool's type. Elements of fp8 become fp16 in registers, exactly, and weights fp16. While a
+/// history is walked a weight may be as large as 2^8, and the scale of V is multiplied in before
+/// the division: sums of 2^8 * weight * v have to be finite.
 ///
 /// @param params bf16 or fp16 for q and out, and the same or fp8_e4m3 for the pool; head_dim 64,
 /// 96, 128, 192 or 256, of fp8 64, 128 or 256; up to 16 query heads for each KV head; block_size a
@@ -44,7 +46,7 @@ void paged_decode(const PagedAttentionParams& params, cudaStream_t stream,
 /// paged_decode cut up as `plan` says instead of as plan_decode() would: for measurements and
 /// tests.
 /// @throws std::invalid_argument also for a plan that is out of its limits, and for a balanced one
-/// whose workspace is too small or that has a sliding window
+/// whose workspace is too small, whose load is more than can_balance() or that has a sliding window
 void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
                   std::uint32_t* status = nullptr, Workspace workspace = {},
                   LaunchOrder order = LaunchOrder::after_previous);

@@ -7,7 +7,8 @@
 namespace nanoserve {
 
 /// Device memory that a launch may use while it runs. Set it to zeros before the first launch;
-/// launches leave it ready for the next. Launches that may run at the same time need one each.
+/// launches leave it ready for the next, of whatever batch and shape it is large enough for.
+/// Launches that may run at the same time need one each.
 struct Workspace {
     void* data = nullptr;       ///< a multiple of 16 bytes; nullptr: none
     std::size_t num_bytes = 0;  ///< from data on

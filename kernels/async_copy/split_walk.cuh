@@ -7,6 +7,7 @@
 #include <kernels/cuda_error.hpp>
 #include <kernels/decode/ring_order.hpp>
 #include <kernels/general/config.hpp>
+#include <kernels/shared_memory.hpp>
 #include <kernels/split_kv/merge.hpp>
 #include <kernels/split_kv/partials.hpp>
 
@@ -199,8 +200,7 @@ void launch_split_walk(const DecodeArgs& args, std::int32_t num_kv_heads, const 
                     static_cast<unsigned>((args.num_seqs + grid_y - 1) / grid_y));
     const int shared_bytes = Config::kRingBytes << args.warps_log2;
     const auto kernel = split_walk_kernel<Config, Body>;
-    NANOSERVE_CUDA_TRY(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+    allow_shared_memory(reinterpret_cast<const void*>(kernel), shared_bytes);
     kernel<<<grid, kWarpSize << args.warps_log2, static_cast<std::size_t>(shared_bytes), stream>>>(
         args, partials);
     NANOSERVE_CUDA_TRY(cudaGetLastError());

@@ -8,6 +8,7 @@
 
 #include <kernels/cuda_error.hpp>
 #include <kernels/decode/launch.hpp>
+#include <kernels/shared_memory.hpp>
 
 #include <algorithm>
 #include <kernels/decode/decode_kernel.cuh>
@@ -68,8 +69,7 @@ void launch_kernel(void (*kernel)(DecodeArgs), const LaunchShape& shape, const D
         overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         overlap.val.programmaticStreamSerializationAllowed = 1;
     }
-    NANOSERVE_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            shape.shared_bytes));
+    allow_shared_memory(reinterpret_cast<const void*>(kernel), shape.shared_bytes);
     NANOSERVE_CUDA_TRY(cudaLaunchKernelEx(&config, kernel, args));
 }
 

@@ -136,13 +136,11 @@ int heads_in_lines(const Rows& rows, bool are_few) {
     return rows.heads_together(2, kEnoughClusters);
 }
 
-// Whether all SMs should share the long histories, should there be some. All counts of the schedule
-// must fit 31 bits.
+// Whether all SMs should share the long histories, should there be some.
 bool is_worth_balancing(const Rows& rows) {
     constexpr std::int64_t kMaxSeqs = 4096;  // each warp looks at all lengths
     return rows.load.has_workspace && rows.num_tiles >= kVeryLong && rows.load.num_seqs >= 2 &&
-           rows.load.num_seqs <= kMaxSeqs &&
-           rows.count * rows.num_tiles <= std::numeric_limits<int>::max() / 16;
+           rows.load.num_seqs <= kMaxSeqs && can_balance(rows.load);
 }
 
 // Everything but evict_first.
@@ -174,6 +172,13 @@ bool is_multiple(const void* pointer, std::int64_t bytes) {
 }
 
 }  // namespace
+
+bool can_balance(const DecodeLoad& load) {
+    const std::int64_t rows = load.num_seqs * load.num_kv_heads;
+    const std::int64_t tiles = (load.max_tokens + kTileTokens - 1) / kTileTokens;
+    return rows <= kMaxBalancedRows &&
+           rows * tiles <= std::numeric_limits<std::int32_t>::max() / 16;
+}
 
 DecodeLoad load_of(const PagedAttentionParams& params, bool has_workspace) {
     const KVLayout& layout = params.kv.layout;

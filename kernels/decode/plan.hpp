@@ -33,6 +33,13 @@ struct DecodeLoad {
     bool has_workspace = false;           ///< for a balanced launch
 };
 
+/// Rows, KV heads of sequences, of a balanced launch at most: as many arrivals a workspace counts.
+constexpr std::int64_t kMaxBalancedRows = std::int64_t{1} << 16;
+
+/// Whether a balanced launch can take a load: it counts its rows in the workspace, and the tiles of
+/// all rows in 31 bits.
+[[nodiscard]] bool can_balance(const DecodeLoad& load);
+
 /// The load of a read. With a sliding window the newest tokens count, and no workspace.
 [[nodiscard]] DecodeLoad load_of(const PagedAttentionParams& params, bool has_workspace);
 

@@ -14,7 +14,7 @@
 // is left of longer rows, their tails, one behind the other, is cut into equal ranges, one for each
 // helper: a thread block more, that starts beside those of the rows where there are few, and where
 // there are many when one of them has ended. A tail in several ranges is several pieces. All counts
-// fit 31 bits: plan_decode() sees to it.
+// fit 31 bits: can_balance() sees to it.
 
 namespace nanoserve {
 

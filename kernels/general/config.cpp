@@ -11,6 +11,7 @@ namespace nanoserve {
 PagedAttentionArgs make_paged_attention_args(const PagedAttentionParams& params,
                                              std::uint32_t* status) {
     validate_sizes(params);
+    require_aligned("status", status, sizeof *status);
     const std::int32_t head_dim = params.kv.layout.head_dim;
     require(head_dim % 8 == 0 && head_dim <= 256, "head_dim is ", head_dim,
             "; general_attention takes multiples of 8 up to 256");

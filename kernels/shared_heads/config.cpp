@@ -80,6 +80,7 @@ std::int64_t num_group_blocks(const PagedAttentionParams& params) {
 
 SharedHeadsArgs make_shared_heads_args(const PagedAttentionParams& params, std::uint32_t* status) {
     validate_sizes(params);
+    require_aligned("status", status, sizeof *status);
     const auto reason = reason_not_to_share_heads(params);
     require(!reason.has_value(), reason.value_or(""));
     constexpr std::int64_t kMaxThreadBlocks = std::numeric_limits<std::int32_t>::max();

@@ -153,6 +153,30 @@ TEST_CASE("a balanced launch leaves out absent blocks of a tail, and the status 
     require_oracle(result, params);
 }
 
+TEST_CASE("OPEN-15: a workspace is ready again for a batch of another size or shape",
+          "[kernels][decode][balance]") {
+    needs_gpu();
+    std::vector<std::int32_t> many_lens(64, 20);
+    many_lens[40] = 6000;
+    CaseSpec wide = spec_of({20, 6000, 6000});
+    wide.shape = {.num_q_heads = 32, .num_kv_heads = 2, .head_dim = 128};
+    const CaseSpec few = spec_of({6000, 20}), many = spec_of(many_lens);
+    std::size_t num_bytes = 0;
+    for (const CaseSpec& spec : {few, many, wide}) {
+        num_bytes = std::max(num_bytes, paged_decode_workspace_bytes(PagedCase(spec).params()));
+    }
+    const DeviceBuffer memory(num_bytes);
+    NANOSERVE_CUDA_TRY(cudaMemset(memory.data(), 0, num_bytes));
+    for (const CaseSpec& spec : {few, many, wide, many, many, few}) {
+        PagedCase test(spec);
+        DeviceCase device(test.params());
+        device.poison_outputs();
+        paged_decode(device.params(), kBalanced, nullptr, device.status(),
+                     {memory.data(), num_bytes});
+        require_oracle(device.result(), test.params());
+    }
+}
+
 TEST_CASE("a balanced launch is refused without its workspace", "[kernels][decode][balance]") {
     needs_gpu();
     PagedCase test(spec_of({20}));
@@ -164,6 +188,7 @@ TEST_CASE("a balanced launch is refused without its workspace", "[kernels][decod
                         std::invalid_argument);
     };
     refused({});
+    refused({nullptr, wanted});
     refused({memory.data(), wanted - 1});
     refused({memory.data() + 4, wanted});
     DecodePlan split = kBalanced;

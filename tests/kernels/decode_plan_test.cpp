@@ -178,6 +178,18 @@ TEST_CASE("a launch is balanced for several long histories, if there is a worksp
     CHECK_FALSE(balanced(4097, 65536, true));
 }
 
+TEST_CASE("a balanced launch has limits that its counters can count to", "[decode]") {
+    const auto can = [](std::int64_t num_seqs, std::int32_t num_kv_heads, std::int64_t max_tokens) {
+        return nanoserve::can_balance(
+            {.num_seqs = num_seqs, .num_kv_heads = num_kv_heads, .max_tokens = max_tokens});
+    };
+    CHECK(can(8192, 8, 16384));  // 2^16 rows
+    CHECK_FALSE(can(8193, 8, 16384));
+    CHECK(can(4095, 8, 65536));  // 2^27 tiles less than one sequence's
+    CHECK_FALSE(can(4096, 8, 65536));
+    CHECK_FALSE(can(std::int64_t{1} << 40, 8, 0));
+}
+
 TEST_CASE("a GPU without clusters splits no history", "[decode]") {
     const auto plan = [](std::int64_t num_seqs, std::int64_t max_tokens) {
         return plan_decode(load(num_seqs, max_tokens), {.num_sms = 108, .has_clusters = false});

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace nanoserve {
+
+/// Lets `kernel` take num_bytes of dynamic shared memory on the current device, and takes none away
+/// that it was let have before: the limit is the kernel's, not the launch's, and another thread may
+/// be about to launch it with more.
+/// @throws CudaError for more than a thread block can have
+void allow_shared_memory(const void* kernel, int num_bytes);
+
+}  // namespace nanoserve
