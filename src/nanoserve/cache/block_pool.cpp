@@ -32,9 +32,11 @@ void BlockPool::retain(BlockId id) {
 
 void BlockPool::release(BlockId id) {
     require_in_use(id);
-    if (--ref_counts_[static_cast<std::size_t>(id)] == 0) {
-        free_.push_back(id);  // never reallocates: the list once held every block
+    std::int32_t& holders = ref_counts_[static_cast<std::size_t>(id)];
+    if (holders == 1) {
+        free_.push_back(id);  // first, since the list of a copied pool may find no memory to grow
     }
+    --holders;
 }
 
 std::int32_t BlockPool::ref_count(BlockId id) const {

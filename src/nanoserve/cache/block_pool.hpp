@@ -23,12 +23,14 @@ class BlockPool {
     /// Takes a free block and gives it one reference; nullopt when none is free.
     [[nodiscard]] std::optional<BlockId> allocate();
 
-    /// Adds a holder to a block in use. Throws std::invalid_argument on a free or impossible id.
+    /// Adds a holder to a block in use, which can have 2^31 - 1 of them. Throws
+    /// std::invalid_argument on a free or impossible id.
     void retain(BlockId id);
 
     /// Drops a holder; the last one returns the block to the free list. Throws
     /// std::invalid_argument on a free or impossible id: releasing twice is an error, not a
-    /// corruption.
+    /// corruption. In a copy of a pool it may also throw std::bad_alloc; the block keeps its holder
+    /// then.
     void release(BlockId id);
 
     /// Holders of the block, 0 when it is free. Throws std::invalid_argument on an impossible id.
