@@ -3,13 +3,27 @@
 #include <nanoserve/cache/aligned_buffer.hpp>
 #include <nanoserve/model/require.hpp>
 
+#include <cstdint>
 #include <cstring>
 #include <new>
 
 namespace nanoserve {
+namespace {
+
+// No memory is larger; beyond it operator new would wrap where it rounds up to the alignment.
+constexpr std::size_t kMostBytes = PTRDIFF_MAX;
+
+void* allocate(std::size_t num_bytes) noexcept {
+    return num_bytes > kMostBytes
+               ? nullptr
+               : ::operator new (num_bytes, std::align_val_t{AlignedBuffer::kAlignment},
+                                 std::nothrow);
+}
+
+}  // namespace
 
 AlignedBuffer::AlignedBuffer(std::size_t num_bytes) {
-    void* memory = ::operator new (num_bytes, std::align_val_t{kAlignment}, std::nothrow);
+    void* memory = allocate(num_bytes);
     if (memory == nullptr) {
         throw std::runtime_error(join_text("out of memory: ", num_bytes, " bytes (",
                                            static_cast<double>(num_bytes) / 1e9,
