@@ -13,8 +13,10 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 #include <stdexcept>
 #include <vector>
@@ -72,6 +74,20 @@ class AddressSpaceLimit {
     rlimit before_ = {};
 };
 
+rlim_t address_space_used() {
+    std::ifstream statm("/proc/self/statm");
+    rlim_t num_pages = 0;
+    statm >> num_pages;
+    return num_pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+}
+
+// The most memory that the process has ever had, in KiB.
+std::int64_t peak_kib() {
+    rusage usage = {};
+    REQUIRE(getrusage(RUSAGE_SELF, &usage) == 0);
+    return usage.ru_maxrss;
+}
+
 constexpr std::int32_t kBlockSize = 32;
 constexpr std::int32_t kHeads = 8;
 constexpr std::int32_t kHeadDim = 128;
@@ -118,7 +134,7 @@ TEST_CASE("OPEN-07: a block is found on both sides of every 32-bit limit", "[rel
     }
 }
 
-// As a 32-bit number the 524 GB of one pool would be 603979776 / 2 bytes, which are to be had.
+// As a 32-bit number the 1049 GB of K and V would be 603979776 bytes, which are to be had.
 TEST_CASE("OPEN-07: a pool that the machine has no memory for is refused by all it needs",
           "[reliability]") {
     const AddressSpaceLimit limit(std::size_t{64} << 30);
@@ -127,6 +143,20 @@ TEST_CASE("OPEN-07: a pool that the machine has no memory for is refused by all 
                                                .num_kv_heads = kHeads,
                                                .head_dim = kHeadDim});
     CHECK_THROWS_MATCHES(nanoserve::PagedKVCache(1, layout), std::runtime_error,
-                         MessageMatches(ContainsSubstring("524288000000 bytes") &&
-                                        ContainsSubstring("K and V need 1048.58 GB")));
+                         MessageMatches(ContainsSubstring("1048576000000 bytes") &&
+                                        ContainsSubstring("1048.58 GB")));
+}
+
+// A system that promises more than it has would give K, have it touched, and kill for V.
+TEST_CASE("OPEN-07: a pool of which K alone fits is refused before a page of it is touched",
+          "[reliability]") {
+    constexpr std::int64_t kBytes = std::int64_t{256} << 20;  // of K, and as many of V
+    const AddressSpaceLimit limit(address_space_used() + static_cast<rlim_t>(kBytes * 3 / 2));
+    const auto layout = nanoserve::nhd_layout({.num_blocks = kBytes / 4 / kBlockSize / kHeads,
+                                               .block_size = kBlockSize,
+                                               .num_kv_heads = kHeads,
+                                               .head_dim = 1});
+    const std::int64_t before = peak_kib();
+    CHECK_THROWS_AS(nanoserve::PagedKVCache(1, layout), std::runtime_error);
+    CHECK(peak_kib() - before < kBytes / 1024 / 8);
 }

@@ -10,28 +10,24 @@
 namespace nanoserve {
 namespace {
 
-// Bytes of one layer's pool; the product is formed in 128 bits so that an impossible size is
-// refused, not wrapped.
-std::int64_t pool_bytes(std::int32_t num_layers, const KVLayout& layout) {
-    require(num_layers > 0, "num_layers is ", num_layers, "; it must be at least 1");
-    validate(layout);
-    __extension__ using Wide = __int128;
-    const Wide bytes = Wide{layout.num_blocks} * layout.block_stride * bytes_of(layout.dtype);
-    require(bytes * num_layers <= std::numeric_limits<std::int64_t>::max(), "num_blocks ",
-            layout.num_blocks, " x block_stride ", layout.block_stride, " x num_layers ",
-            num_layers, " exceeds 2^63 bytes");
-    return static_cast<std::int64_t>(bytes);
+// The next multiple of a cache line.
+constexpr std::int64_t to_whole_lines(std::int64_t bytes) {
+    constexpr std::int64_t kLine = AlignedBuffer::kAlignment;
+    return (bytes + kLine - 1) / kLine * kLine;
 }
 
-// The pools of all layers for K, or for V; an error says what both need.
-AlignedBuffer make_pools(std::int32_t num_layers, const KVLayout& layout) {
-    const std::int64_t bytes = pool_bytes(num_layers, layout) * num_layers;
-    try {
-        return AlignedBuffer(static_cast<std::size_t>(bytes));
-    } catch (const std::runtime_error& error) {
-        throw std::runtime_error(join_text(error.what(), "; K and V need ",
-                                           2.0 * static_cast<double>(bytes) / 1e9, " GB"));
-    }
+// Bytes of the pools of all layers, K and V; formed in 128 bits so that an impossible size is
+// refused, not wrapped.
+std::size_t pool_bytes(std::int32_t num_layers, const KVLayout& layout) {
+    require(num_layers > 0, "num_layers is ", num_layers, "; it must be at least 1");
+    validate(layout);
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;
+    __extension__ using Wide = __int128;
+    const Wide bytes =
+        Wide{layout.num_blocks} * layout.block_stride * bytes_of(layout.dtype) * num_layers;
+    require(bytes <= kMost, "num_blocks ", layout.num_blocks, " x block_stride ",
+            layout.block_stride, " x num_layers ", num_layers, " exceeds 2^61 bytes");
+    return 2 * static_cast<std::size_t>(to_whole_lines(static_cast<std::int64_t>(bytes)));
 }
 
 }  // namespace
@@ -47,8 +43,7 @@ std::string to_string(const WriteResult& result) {
 PagedKVCache::PagedKVCache(std::int32_t num_layers, const KVLayout& layout)
     : num_layers_(num_layers),
       layout_(layout),
-      k_(make_pools(num_layers, layout)),
-      v_(make_pools(num_layers, layout)),
+      kv_(pool_bytes(num_layers, layout)),
       pool_(layout.num_blocks),
       scales_(static_cast<std::size_t>(num_layers)) {}
 
@@ -137,8 +132,8 @@ BlockTables PagedKVCache::batch(std::span<const SeqId> seqs, std::int32_t layer)
 
 PagedKVView PagedKVCache::view(std::int32_t layer) const {
     require_layer(layer);
-    return {.k_cache = k_.data() + layer_offset_bytes(layer),
-            .v_cache = v_.data() + layer_offset_bytes(layer),
+    return {.k_cache = kv_.data() + k_offset_bytes(layer),
+            .v_cache = kv_.data() + v_offset_bytes(layer),
             .layout = layout_,
             .scales = scales_of(layer)};
 }
@@ -166,9 +161,8 @@ WriteResult PagedKVCache::write(SeqId seq, std::int32_t layer, const KVRows& row
         slot_mapping[static_cast<std::size_t>(token - plan.begin)] =
             std::int64_t{block} * layout_.block_size + token % layout_.block_size;
     }
-    const std::int64_t offset = layer_offset_bytes(layer);
-    scatter_kv(k_.data() + offset, v_.data() + offset, layout_, rows, slot_mapping,
-               scales_of(layer));
+    scatter_kv(kv_.data() + k_offset_bytes(layer), kv_.data() + v_offset_bytes(layer), layout_,
+               rows, slot_mapping, scales_of(layer));
     sequence.num_tokens[static_cast<std::size_t>(layer)] = plan.end;
     return result;
 }
@@ -214,9 +208,9 @@ void PagedKVCache::grow_table(Sequence& sequence, const WritePlan& plan) {
 
 void PagedKVCache::copy_block(BlockId from, BlockId to) {
     const std::int64_t block_bytes = layout_.block_stride * bytes_of(layout_.dtype);
-    for (AlignedBuffer* pools : {&k_, &v_}) {
-        for (std::int32_t layer = 0; layer < num_layers_; ++layer) {
-            std::byte* pool = pools->data() + layer_offset_bytes(layer);
+    for (std::int32_t layer = 0; layer < num_layers_; ++layer) {
+        for (const std::int64_t offset : {k_offset_bytes(layer), v_offset_bytes(layer)}) {
+            std::byte* pool = kv_.data() + offset;
             std::memcpy(pool + to * block_bytes, pool + from * block_bytes,
                         static_cast<std::size_t>(block_bytes));
         }
@@ -243,9 +237,13 @@ KVScales PagedKVCache::scales_of(std::int32_t layer) const {
     return {.k = scales.k.view(), .v = scales.v.view()};
 }
 
-std::int64_t PagedKVCache::layer_offset_bytes(std::int32_t layer) const {
+std::int64_t PagedKVCache::k_offset_bytes(std::int32_t layer) const {
     return std::int64_t{layer} * layout_.num_blocks * layout_.block_stride *
            bytes_of(layout_.dtype);
+}
+
+std::int64_t PagedKVCache::v_offset_bytes(std::int32_t layer) const {
+    return to_whole_lines(k_offset_bytes(num_layers_)) + k_offset_bytes(layer);
 }
 
 }  // namespace nanoserve

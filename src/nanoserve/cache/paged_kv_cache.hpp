@@ -140,12 +140,15 @@ class PagedKVCache {
     [[nodiscard]] Sequence& find(SeqId seq);
     void require_layer(std::int32_t layer) const;
     [[nodiscard]] KVScales scales_of(std::int32_t layer) const;
-    [[nodiscard]] std::int64_t layer_offset_bytes(std::int32_t layer) const;
+    // From the start of kv_ to the pool of a layer.
+    [[nodiscard]] std::int64_t k_offset_bytes(std::int32_t layer) const;
+    [[nodiscard]] std::int64_t v_offset_bytes(std::int32_t layer) const;
 
     std::int32_t num_layers_;
     KVLayout layout_;
-    AlignedBuffer k_;                  // [num_layers] pools
-    AlignedBuffer v_;                  // [num_layers] pools
+    // [num_layers] pools for K, then as many for V, asked for at once: a system that promises more
+    // memory than it has must know all of it before the first page is touched.
+    AlignedBuffer kv_;
     BlockPool pool_;                   // after the memory: an impossible size is refused there
     std::vector<LayerScales> scales_;  // [num_layers]
     std::map<SeqId, Sequence> sequences_;
