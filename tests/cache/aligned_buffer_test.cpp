@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/cache/aligned_buffer.hpp>
+#include <nanoserve/cache/out_of_memory.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -30,6 +30,6 @@ TEST_CASE("a buffer starts on a cache line, is zeroed, and moves with its bytes"
 
 TEST_CASE("a buffer larger than any memory is refused with its size, not wrapped", "[cache]") {
     const auto num_bytes = GENERATE(SIZE_MAX, SIZE_MAX - 62, std::size_t{PTRDIFF_MAX} + 1);
-    CHECK_THROWS_MATCHES(AlignedBuffer(num_bytes), std::runtime_error,
+    CHECK_THROWS_MATCHES(AlignedBuffer(num_bytes), nanoserve::OutOfMemory,
                          MessageMatches(ContainsSubstring(std::to_string(num_bytes) + " bytes")));
 }

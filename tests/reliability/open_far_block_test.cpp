@@ -4,6 +4,7 @@
 // only the blocks that are read become memory.
 #include "reliability/read_path.hpp"
 
+#include <nanoserve/cache/out_of_memory.hpp>
 #include <nanoserve/cache/paged_kv_cache.hpp>
 #include <nanoserve/model/require.hpp>
 
@@ -17,8 +18,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <set>
-#include <stdexcept>
 #include <vector>
 
 using Catch::Matchers::ContainsSubstring;
@@ -142,9 +143,19 @@ TEST_CASE("OPEN-07: a pool that the machine has no memory for is refused by all 
                                                .block_size = kBlockSize,
                                                .num_kv_heads = kHeads,
                                                .head_dim = kHeadDim});
-    CHECK_THROWS_MATCHES(nanoserve::PagedKVCache(1, layout), std::runtime_error,
-                         MessageMatches(ContainsSubstring("1048576000000 bytes") &&
-                                        ContainsSubstring("1048.58 GB")));
+    CHECK_THROWS_MATCHES(
+        nanoserve::PagedKVCache(1, layout), nanoserve::OutOfMemory,
+        MessageMatches(ContainsSubstring("1048.61 GB for a cache of 1 layers x 4000000 blocks")));
+}
+
+TEST_CASE("OPEN-07: a cache of more layers than there is memory for is refused by all it needs",
+          "[reliability]") {
+    const AddressSpaceLimit limit(std::size_t{64} << 30);
+    const auto layout = nanoserve::nhd_layout({.num_blocks = 0, .num_kv_heads = 1, .head_dim = 1});
+    CHECK_THROWS_MATCHES(
+        nanoserve::PagedKVCache(std::numeric_limits<std::int32_t>::max(), layout),
+        nanoserve::OutOfMemory,
+        MessageMatches(ContainsSubstring("GB for a cache of 2147483647 layers x 0 blocks")));
 }
 
 // A system that promises more than it has would give K, have it touched, and kill for V.
@@ -157,6 +168,6 @@ TEST_CASE("OPEN-07: a pool of which K alone fits is refused before a page of it 
                                                .num_kv_heads = kHeads,
                                                .head_dim = 1});
     const std::int64_t before = peak_kib();
-    CHECK_THROWS_AS(nanoserve::PagedKVCache(1, layout), std::runtime_error);
+    CHECK_THROWS_AS(nanoserve::PagedKVCache(1, layout), nanoserve::OutOfMemory);
     CHECK(peak_kib() - before < kBytes / 1024 / 8);
 }

@@ -20,12 +20,13 @@ struct ReadOptions {
 
 /// What a read needs beside its arguments and keeps between calls: its threads and its scratch
 /// memory. The first read of a size allocates and touches the scratch, later ones find it there. A
-/// read throws std::runtime_error when that memory is not to be had. One context serves one read at
-/// a time.
+/// read throws std::bad_alloc when that memory is not to be had; each row of out is then as it was
+/// or as it should be. One context serves one read at a time.
 class ReadContext {
   public:
     /// Throws std::invalid_argument when num_threads is below 1 or above 1024 or the processor
-    /// lacks the instruction set, std::system_error when the system has no thread left.
+    /// lacks the instruction set, std::system_error when the system has no thread left,
+    /// std::bad_alloc when it has no memory.
     explicit ReadContext(const ReadOptions& options = {});
     /// Threads and scratch change hands.
     ReadContext(ReadContext&&) noexcept;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/attention/synthetic_history.hpp>
+#include <nanoserve/cache/out_of_memory.hpp>
 #include <nanoserve/model/require.hpp>
 
 #include <algorithm>
@@ -46,7 +47,7 @@ std::vector<float> random_rows(std::int64_t count, std::mt19937& random) {
 
 }  // namespace
 
-SyntheticHistory::SyntheticHistory(const HistorySpec& spec)
+SyntheticHistory::SyntheticHistory(const HistorySpec& spec) try
     : spec_(spec), cache_(1, layout_of(spec)) {
     scatter_free_blocks();
     std::mt19937 random(spec.seed);
@@ -65,6 +66,11 @@ SyntheticHistory::SyntheticHistory(const HistorySpec& spec)
     params_.num_q_heads = spec.shape.num_q_heads;
     params_.kv = cache_.view();
     select(0);
+} catch (const std::bad_alloc&) {
+    const std::int64_t pool_tokens = std::int64_t{blocks_of(spec)} * spec.block_size;
+    throw OutOfMemory(static_cast<double>(spec.shape.kv_bytes(pool_tokens, spec.dtype)) +
+                          static_cast<double>(spec.shape.kv_bytes(spec.seq_len, DType::fp32)),
+                      join_text(spec.num_histories, " histories of ", spec.seq_len, " tokens"));
 }
 
 void SyntheticHistory::rotate() {

@@ -29,8 +29,8 @@ struct HistorySpec {
 /// caches makes every read a cold one.
 class SyntheticHistory {
   public:
-    /// @throws std::invalid_argument on impossible sizes, std::runtime_error when the memory is not
-    /// to be had
+    /// @throws std::invalid_argument on impossible sizes, OutOfMemory when the memory is not to be
+    /// had; both name the size
     explicit SyntheticHistory(const HistorySpec& spec);
 
     /// A read of the current history: q, tables, view and sm_scale are set; out and lse are the

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/cache/aligned_buffer.hpp>
-#include <nanoserve/model/require.hpp>
+#include <nanoserve/cache/out_of_memory.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -25,9 +25,8 @@ void* allocate(std::size_t num_bytes) noexcept {
 AlignedBuffer::AlignedBuffer(std::size_t num_bytes) {
     void* memory = allocate(num_bytes);
     if (memory == nullptr) {
-        throw std::runtime_error(join_text("out of memory: ", num_bytes, " bytes (",
-                                           static_cast<double>(num_bytes) / 1e9,
-                                           " GB) are not to be had"));
+        throw OutOfMemory(static_cast<double>(num_bytes),
+                          join_text("a buffer of ", num_bytes, " bytes"));
     }
     std::memset(memory, 0, num_bytes);
     bytes_.reset(static_cast<std::byte*>(memory));

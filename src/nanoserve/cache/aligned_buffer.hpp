@@ -16,7 +16,7 @@ class AlignedBuffer {
 
     AlignedBuffer() = default;
 
-    /// Throws std::runtime_error naming the size when the memory is not to be had.
+    /// Throws OutOfMemory when so many bytes are not to be had.
     explicit AlignedBuffer(std::size_t num_bytes);
 
     /// The first byte; nullptr when default-constructed.

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/cache/out_of_memory.hpp>
 #include <nanoserve/cache/paged_kv_cache.hpp>
 #include <nanoserve/model/require.hpp>
 
@@ -40,12 +41,19 @@ std::string to_string(const WriteResult& result) {
                      result.blocks_free);
 }
 
-PagedKVCache::PagedKVCache(std::int32_t num_layers, const KVLayout& layout)
+PagedKVCache::PagedKVCache(std::int32_t num_layers, const KVLayout& layout) try
     : num_layers_(num_layers),
       layout_(layout),
       kv_(pool_bytes(num_layers, layout)),
       pool_(layout.num_blocks),
-      scales_(static_cast<std::size_t>(num_layers)) {}
+      scales_(static_cast<std::size_t>(num_layers)) {
+} catch (const std::bad_alloc&) {
+    constexpr double kIdBytes = 2 * sizeof(BlockId);  // its place on the free list, and its holders
+    throw OutOfMemory(
+        static_cast<double>(pool_bytes(num_layers, layout)) + kIdBytes * layout.num_blocks +
+            double{sizeof(LayerScales)} * num_layers,
+        join_text("a cache of ", num_layers, " layers x ", layout.num_blocks, " blocks"));
+}
 
 PagedKVCache::OwnScale::OwnScale(const KVScale& scale, std::int32_t num_kv_heads)
     : tensor(scale.tensor) {

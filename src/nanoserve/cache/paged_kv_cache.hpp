@@ -26,15 +26,15 @@ enum class SeqId : std::int64_t {};
 /// table. A forward pass writes layer after layer, so the length is counted per layer: the first
 /// layer that reaches a new token takes the block, the others find it there.
 ///
-/// Writes (prefill, append, fork, free) happen whole or leave everything as it was, and need the
-/// caller's lock. Reads go through view() and batch(), never change the cache, and may run
-/// concurrently with each other. A moved-from cache holds no sequence and may only be destroyed or
-/// assigned to.
+/// Writes (prefill, append, fork, free) happen whole or leave everything as it was, also when one
+/// throws std::bad_alloc since there is no memory for its table, and need the caller's lock. Reads
+/// go through view() and batch(), never change the cache, and may run concurrently with each other.
+/// A moved-from cache holds no sequence and may only be destroyed or assigned to.
 class PagedKVCache {
   public:
     /// Allocates num_layers pools for K and as many for V, zeroed. `layout` must describe pools of
     /// their own, such as nhd_layout or hnd_layout. Throws std::invalid_argument on impossible
-    /// sizes, std::runtime_error when the memory is not to be had; both name the size.
+    /// sizes, OutOfMemory when the memory is not to be had; both name the size.
     PagedKVCache(std::int32_t num_layers, const KVLayout& layout);
 
     // A pool is large: fork() shares it, and nothing copies it by accident.
