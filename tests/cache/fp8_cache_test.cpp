@@ -4,6 +4,7 @@
 #include <nanoserve/cache/kv_scales.hpp>
 #include <nanoserve/cache/paged_kv_cache.hpp>
 #include <nanoserve/cache/scatter_kv.hpp>
+#include <nanoserve/model/require.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -150,7 +151,8 @@ TEST_CASE("scales are refused once a layer holds tokens, and where there can be 
     const KVScales doubled = {.k = {.tensor = 2.0f}};
     CHECK_THROWS_MATCHES(
         cache.set_scales(0, doubled), std::invalid_argument,
-        Message("sequence 0 holds 1 tokens of layer 0; scales are set before the first"));
+        Message(join_text("sequence ", static_cast<std::int64_t>(seq),
+                          " holds 1 tokens of layer 0; scales are set before the first")));
     CHECK(cache.view(0).scales.k.tensor == 1.0f);
     CHECK_NOTHROW(cache.set_scales(1, doubled));
     CHECK_THROWS_MATCHES(cache.set_scales(2, doubled), std::invalid_argument,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/attention/paged_attention_reference.hpp>
 #include <nanoserve/cache/paged_kv_cache.hpp>
+#include <nanoserve/model/require.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -12,6 +13,7 @@
 
 using Catch::Matchers::Message;
 using nanoserve::BlockId;
+using nanoserve::join_text;
 using nanoserve::KVRows;
 using nanoserve::PagedKVCache;
 using nanoserve::SeqId;
@@ -131,13 +133,30 @@ TEST_CASE("OPEN-11: freeing a sequence twice is an error and its id stays dead",
     const SeqId a = cache.add_sequence();
     REQUIRE(write(cache, a, {1}));
     cache.free(a);
-    CHECK_THROWS_MATCHES(cache.free(a), std::invalid_argument,
-                         Message("sequence 0 is not in the cache (freed already?)"));
+    CHECK_THROWS_MATCHES(
+        cache.free(a), std::invalid_argument,
+        Message(join_text("sequence ", static_cast<std::int64_t>(a),
+                          " is not in the cache (freed already, or another cache's?)")));
     CHECK(cache.pool().num_free() == 2);
     const SeqId b = cache.add_sequence();
     CHECK(b != a);
     CHECK_THROWS_AS(write(cache, a, {1}), std::invalid_argument);
     CHECK_THROWS_AS(cache.fork(a), std::invalid_argument);
+}
+
+TEST_CASE("OPEN-11: an id of another cache, or of one that was assigned over, is noticed",
+          "[cache]") {
+    PagedKVCache a = tiny_cache(4, 4);
+    PagedKVCache b = tiny_cache(4, 4);
+    const SeqId of_a = a.add_sequence();
+    const SeqId of_b = b.add_sequence();
+    CHECK_THROWS_AS(write(b, of_a, {1}), std::invalid_argument);
+    CHECK(b.seq_len(of_b) == 0);
+
+    a = tiny_cache(4, 4);
+    const SeqId of_new_a = a.add_sequence();
+    CHECK_THROWS_AS(write(a, of_a, {1}), std::invalid_argument);
+    CHECK(a.seq_len(of_new_a) == 0);
 }
 
 TEST_CASE("OPEN-11: what a freed sequence left behind is not seen by the next owner", "[cache]") {

@@ -5,6 +5,7 @@
 #include <nanoserve/model/require.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 
@@ -29,6 +30,12 @@ std::size_t pool_bytes(std::int32_t num_layers, const KVLayout& layout) {
     require(bytes <= kMost, "num_blocks ", layout.num_blocks, " x block_stride ",
             layout.block_stride, " x num_layers ", num_layers, " exceeds 2^61 bytes");
     return 2 * static_cast<std::size_t>(to_whole_lines(static_cast<std::int64_t>(bytes)));
+}
+
+// One count for all caches of the process: the id of another one is noticed too.
+SeqId next_seq_id() {
+    static std::atomic<std::int64_t> count = 0;
+    return SeqId{count.fetch_add(1, std::memory_order_relaxed)};
 }
 
 }  // namespace
@@ -76,10 +83,9 @@ void PagedKVCache::set_scales(std::int32_t layer, const KVScales& scales) {
 }
 
 SeqId PagedKVCache::add_sequence() {
-    const SeqId id{next_seq_};
+    const SeqId id = next_seq_id();
     sequences_.emplace(
         id, Sequence{{}, std::vector<std::int64_t>(static_cast<std::size_t>(num_layers_), 0)});
-    ++next_seq_;
     return id;
 }
 
@@ -97,9 +103,8 @@ bool PagedKVCache::can_append(SeqId seq, std::int32_t layer, std::int64_t num_to
 }
 
 SeqId PagedKVCache::fork(SeqId seq) {
-    const SeqId id{next_seq_};
+    const SeqId id = next_seq_id();
     const auto [child, inserted] = sequences_.emplace(id, find(seq));
-    ++next_seq_;
     for (const BlockId block : child->second.block_table) {
         pool_.retain(block);
     }
@@ -228,7 +233,7 @@ void PagedKVCache::copy_block(BlockId from, BlockId to) {
 const PagedKVCache::Sequence& PagedKVCache::find(SeqId seq) const {
     const auto found = sequences_.find(seq);
     require(found != sequences_.end(), "sequence ", static_cast<std::int64_t>(seq),
-            " is not in the cache (freed already?)");
+            " is not in the cache (freed already, or another cache's?)");
     return found->second;
 }
 

@@ -17,7 +17,8 @@
 
 namespace nanoserve {
 
-/// Names a sequence of one cache. Ids are never used again, so that a stale one is always noticed.
+/// Names a sequence of one cache. No cache of the process uses an id again, so that a stale one, or
+/// one of another cache, is always noticed.
 enum class SeqId : std::int64_t {};
 
 /// Keys and values of many sequences, in blocks scattered over a fixed pool.
@@ -152,7 +153,6 @@ class PagedKVCache {
     BlockPool pool_;                   // after the memory: an impossible size is refused there
     std::vector<LayerScales> scales_;  // [num_layers]
     std::map<SeqId, Sequence> sequences_;
-    std::int64_t next_seq_ = 0;
 };
 
 }  // namespace nanoserve
