@@ -5,6 +5,7 @@
 
 #include <nanoserve/attention/gather_read.hpp>
 #include <nanoserve/attention/paged_attention_reference.hpp>
+#include <nanoserve/attention/streaming_read.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <stdexcept>
+#include <utility>
 
 using Catch::Matchers::Message;
 using nanoserve::PagedAttentionParams;
@@ -174,4 +176,21 @@ TEST_CASE("a number of threads outside 1..1024 is refused", "[attention]") {
     CHECK_THROWS_AS(
         nanoserve::ReadContext({.instruction_set = static_cast<nanoserve::InstructionSet>(77)}),
         std::invalid_argument);
+}
+
+TEST_CASE("a context that was moved from is refused by a read", "[attention]") {
+    PagedCase test({.seq_lens = {3}});
+    const PagedAttentionParams params = test.params();
+    nanoserve::ReadContext context;
+    nanoserve::ReadContext taken = std::move(context);
+    // NOLINTBEGIN(bugprone-use-after-move): this is what is tested
+    const auto refused = Message("the ReadContext was moved from");
+    CHECK_THROWS_MATCHES(nanoserve::gather_read(params, context), std::invalid_argument, refused);
+    CHECK_THROWS_MATCHES(nanoserve::paged_attention_reference(params, context),
+                         std::invalid_argument, refused);
+    CHECK_THROWS_MATCHES(nanoserve::streaming_read(params, 1, context), std::invalid_argument,
+                         refused);
+    // NOLINTEND(bugprone-use-after-move)
+    CHECK(std::isnan(test.out_floats().front()));
+    CHECK_NOTHROW(nanoserve::gather_read(params, taken));
 }

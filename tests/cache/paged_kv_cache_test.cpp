@@ -5,6 +5,7 @@
 #include <nanoserve/model/require.hpp>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 
 #include <limits>
@@ -267,6 +268,38 @@ TEST_CASE("OPEN-11: a moved-from cache holds nothing and can be destroyed", "[ca
     CHECK(mean_read(moved, seq) == 3.0f);
     CHECK(cache.num_seqs() == 0);  // NOLINT(bugprone-use-after-move): this is what is tested
     static_assert(!std::is_copy_constructible_v<PagedKVCache>);
+}
+
+TEST_CASE("a cache that was moved from, or onto itself, has no layer and says so", "[cache]") {
+    const bool onto_itself = GENERATE(false, true);
+    PagedKVCache cache = tiny_cache(2, 4);
+    PagedKVCache taken = tiny_cache(1, 1);
+    PagedKVCache& target = onto_itself ? cache : taken;
+    target = std::move(cache);
+    // NOLINTBEGIN(bugprone-use-after-move): this is what is tested
+    CHECK(cache.num_layers() == 0);
+    const SeqId seq = cache.add_sequence();
+    const auto refused = Message("layer is 0; the cache has 0");
+    CHECK_THROWS_MATCHES(cache.view(), std::invalid_argument, refused);
+    CHECK_THROWS_MATCHES(cache.prefill(seq, 0, {}), std::invalid_argument, refused);
+    CHECK_THROWS_MATCHES(write(cache, seq, {1}), std::invalid_argument, refused);
+    CHECK_THROWS_MATCHES(cache.can_append(seq, 0, 0), std::invalid_argument, refused);
+    CHECK_THROWS_MATCHES(cache.seq_len(seq), std::invalid_argument, refused);
+    CHECK_THROWS_MATCHES(cache.batch(std::vector{seq}), std::invalid_argument, refused);
+    CHECK_THROWS_MATCHES(cache.set_scales(0, {}), std::invalid_argument, refused);
+    cache.free(cache.fork(seq));
+    // NOLINTEND(bugprone-use-after-move)
+    cache = tiny_cache(2, 4);
+    CHECK(write(cache, cache.add_sequence(), {1}));
+}
+
+TEST_CASE("batch refuses a layer that there is not, for no sequences as well", "[cache]") {
+    const PagedKVCache cache = tiny_cache(2, 4);
+    CHECK_THROWS_MATCHES(cache.batch({}, 99), std::invalid_argument,
+                         Message("layer is 99; the cache has 1"));
+    CHECK_THROWS_MATCHES(cache.batch({}, -7), std::invalid_argument,
+                         Message("layer is -7; the cache has 1"));
+    CHECK(cache.batch({}).num_seqs() == 0);
 }
 
 TEST_CASE("batch gives each sequence a row of ids, padded with no block", "[cache]") {

@@ -51,6 +51,11 @@ ReadContext::ReadContext(ReadContext&&) noexcept = default;
 ReadContext& ReadContext::operator=(ReadContext&&) noexcept = default;
 ReadContext::~ReadContext() = default;
 
+detail::ReadState& ReadContext::state() {
+    require(state_ != nullptr, "the ReadContext was moved from");
+    return *state_;
+}
+
 ReadContext& default_read_context() {
     thread_local ReadContext context;
     return context;

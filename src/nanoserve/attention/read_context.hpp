@@ -28,7 +28,8 @@ class ReadContext {
     /// lacks the instruction set, std::system_error when the system has no thread left,
     /// std::bad_alloc when it has no memory.
     explicit ReadContext(const ReadOptions& options = {});
-    /// Threads and scratch change hands.
+    /// Threads and scratch change hands; a read with a context that was moved from throws
+    /// std::invalid_argument.
     ReadContext(ReadContext&&) noexcept;
     /// Threads and scratch change hands; those held before end.
     ReadContext& operator=(ReadContext&&) noexcept;
@@ -37,7 +38,7 @@ class ReadContext {
     /// As given to the constructor.
     [[nodiscard]] const ReadOptions& options() const { return options_; }
     /// For the reads themselves.
-    [[nodiscard]] detail::ReadState& state() { return *state_; }
+    [[nodiscard]] detail::ReadState& state();
 
   private:
     ReadOptions options_;

@@ -49,8 +49,7 @@ std::string to_string(const WriteResult& result) {
 }
 
 PagedKVCache::PagedKVCache(std::int32_t num_layers, const KVLayout& layout) try
-    : num_layers_(num_layers),
-      layout_(layout),
+    : layout_(layout),
       kv_(pool_bytes(num_layers, layout)),
       pool_(layout.num_blocks),
       scales_(static_cast<std::size_t>(num_layers)) {
@@ -84,8 +83,7 @@ void PagedKVCache::set_scales(std::int32_t layer, const KVScales& scales) {
 
 SeqId PagedKVCache::add_sequence() {
     const SeqId id = next_seq_id();
-    sequences_.emplace(
-        id, Sequence{{}, std::vector<std::int64_t>(static_cast<std::size_t>(num_layers_), 0)});
+    sequences_.emplace(id, Sequence{{}, std::vector<std::int64_t>(scales_.size(), 0)});
     return id;
 }
 
@@ -128,6 +126,7 @@ std::span<const BlockId> PagedKVCache::block_table(SeqId seq) const {
 }
 
 BlockTables PagedKVCache::batch(std::span<const SeqId> seqs, std::int32_t layer) const {
+    require_layer(layer);
     BlockTables tables;
     for (const SeqId seq : seqs) {
         tables.seq_lens.push_back(static_cast<std::int32_t>(seq_len(seq, layer)));
@@ -221,7 +220,7 @@ void PagedKVCache::grow_table(Sequence& sequence, const WritePlan& plan) {
 
 void PagedKVCache::copy_block(BlockId from, BlockId to) {
     const std::int64_t block_bytes = layout_.block_stride * bytes_of(layout_.dtype);
-    for (std::int32_t layer = 0; layer < num_layers_; ++layer) {
+    for (std::int32_t layer = 0; layer < num_layers(); ++layer) {
         for (const std::int64_t offset : {k_offset_bytes(layer), v_offset_bytes(layer)}) {
             std::byte* pool = kv_.data() + offset;
             std::memcpy(pool + to * block_bytes, pool + from * block_bytes,
@@ -242,7 +241,8 @@ PagedKVCache::Sequence& PagedKVCache::find(SeqId seq) {
 }
 
 void PagedKVCache::require_layer(std::int32_t layer) const {
-    require(layer >= 0 && layer < num_layers_, "layer is ", layer, "; the cache has ", num_layers_);
+    require(layer >= 0 && layer < num_layers(), "layer is ", layer, "; the cache has ",
+            num_layers());
 }
 
 KVScales PagedKVCache::scales_of(std::int32_t layer) const {
@@ -256,7 +256,7 @@ std::int64_t PagedKVCache::k_offset_bytes(std::int32_t layer) const {
 }
 
 std::int64_t PagedKVCache::v_offset_bytes(std::int32_t layer) const {
-    return to_whole_lines(k_offset_bytes(num_layers_)) + k_offset_bytes(layer);
+    return to_whole_lines(k_offset_bytes(num_layers())) + k_offset_bytes(layer);
 }
 
 }  // namespace nanoserve

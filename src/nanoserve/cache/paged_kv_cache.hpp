@@ -30,7 +30,8 @@ enum class SeqId : std::int64_t {};
 /// Writes (prefill, append, fork, free) happen whole or leave everything as it was, also when one
 /// throws std::bad_alloc since there is no memory for its table, and need the caller's lock. Reads
 /// go through view() and batch(), never change the cache, and may run concurrently with each other.
-/// A moved-from cache holds no sequence and may only be destroyed or assigned to.
+/// A cache that was moved from, or onto itself, holds no sequence and has no layer: calls that name
+/// one throw.
 class PagedKVCache {
   public:
     /// Allocates num_layers pools for K and as many for V, zeroed. `layout` must describe pools of
@@ -93,7 +94,9 @@ class PagedKVCache {
     /// Sizes and strides of the pool of each layer.
     [[nodiscard]] const KVLayout& layout() const { return layout_; }
     /// Layers, each with a K pool and a V pool.
-    [[nodiscard]] std::int32_t num_layers() const { return num_layers_; }
+    [[nodiscard]] std::int32_t num_layers() const {
+        return static_cast<std::int32_t>(scales_.size());
+    }
     /// Sequences that are registered and not yet freed.
     [[nodiscard]] std::int64_t num_seqs() const {
         return static_cast<std::int64_t>(sequences_.size());
@@ -145,13 +148,12 @@ class PagedKVCache {
     [[nodiscard]] std::int64_t k_offset_bytes(std::int32_t layer) const;
     [[nodiscard]] std::int64_t v_offset_bytes(std::int32_t layer) const;
 
-    std::int32_t num_layers_;
     KVLayout layout_;
     // [num_layers] pools for K, then as many for V, asked for at once: a system that promises more
     // memory than it has must know all of it before the first page is touched.
     AlignedBuffer kv_;
     BlockPool pool_;                   // after the memory: an impossible size is refused there
-    std::vector<LayerScales> scales_;  // [num_layers]
+    std::vector<LayerScales> scales_;  // [num_layers]; a move leaves none, nor any layer
     std::map<SeqId, Sequence> sequences_;
 };
 
