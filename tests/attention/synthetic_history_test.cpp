@@ -99,6 +99,21 @@ TEST_CASE("impossible histories are refused", "[attention]") {
     spec.spare_tokens = -5;
     CHECK_THROWS_AS(SyntheticHistory(spec), std::invalid_argument);
     spec = kSpec;
+    spec.dtype = static_cast<nanoserve::DType>(9);
+    CHECK_THROWS_AS(SyntheticHistory(spec), std::invalid_argument);
+    CHECK_THROWS_AS(nanoserve::histories_in(1, spec), std::invalid_argument);
+}
+
+TEST_CASE("as many histories as fill a pool, however large it or a history is", "[attention]") {
+    HistorySpec spec = kSpec;
     CHECK(nanoserve::histories_in(1, spec) == 1);
     CHECK(nanoserve::histories_in(2 * 100 * 2 * 2 * 8 * 4 + 1, spec) == 3);
+    CHECK(nanoserve::histories_in(INT64_MAX, spec) == INT64_MAX / (100 * 2 * 2 * 8 * 4) + 1);
+    spec.seq_len = 0;
+    CHECK(nanoserve::histories_in(INT64_MAX, spec) == 1);
+    spec = {.shape = {.num_q_heads = 32768, .num_kv_heads = 32768, .head_dim = 32768},
+            .seq_len = INT32_MAX};  // 2^64 bytes, which as a 64-bit number are none
+    CHECK(nanoserve::histories_in(INT64_MAX, spec) == 1);
+    spec.seq_len = INT32_MAX / 4;  // 2^62 bytes
+    CHECK(nanoserve::histories_in(INT64_MAX, spec) == 2);
 }

@@ -6,6 +6,8 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 
 using Catch::Matchers::Equals;
@@ -24,6 +26,17 @@ TEST_CASE("a read of one Llama-3.2-1B layer loads 4 KiB of fp32 for each token",
 TEST_CASE("bytes of a read are counted in 64 bits", "[model]") {
     const AttentionShape shape = {.num_q_heads = 64, .num_kv_heads = 64, .head_dim = 256};
     CHECK(shape.kv_bytes(1 << 20, DType::fp32) == std::int64_t{2} * 64 * 256 * 4 * (1 << 20));
+}
+
+TEST_CASE("bytes of a read beyond 64 bits are the most that 64 bits hold", "[model]") {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    const AttentionShape wide = {
+        .num_q_heads = 1 << 20, .num_kv_heads = 1 << 20, .head_dim = 1 << 20};
+    CHECK(wide.kv_bytes(1 << 20, DType::bf16) == std::int64_t{1} << 62);
+    CHECK(wide.kv_bytes(1 << 21, DType::bf16) == kMost);
+    CHECK(wide.kv_bytes(1 << 24, DType::fp32) == kMost);
+    CHECK(wide.kv_bytes(kMost, DType::fp32) == kMost);
+    CHECK(wide.kv_bytes(0, DType::fp32) == 0);
 }
 
 TEST_CASE("a shape that can't be is refused by name and value", "[model]") {

@@ -111,12 +111,11 @@ void SyntheticHistory::select(std::size_t index) {
 }
 
 std::int64_t histories_in(std::int64_t pool_bytes, const HistorySpec& spec) {
-    (void)blocks_of(spec);  // refuses what can't be
+    validate(layout_of(spec));
     const std::int64_t history_bytes = spec.shape.kv_bytes(
         blocks_needed(spec.seq_len, spec.block_size) * spec.block_size, spec.dtype);
-    return history_bytes == 0
-               ? 1
-               : std::max<std::int64_t>(1, (pool_bytes + history_bytes - 1) / history_bytes);
+    const bool is_one_enough = history_bytes == 0 || pool_bytes <= history_bytes;
+    return is_one_enough ? 1 : (pool_bytes - 1) / history_bytes + 1;
 }
 
 }  // namespace nanoserve

@@ -67,7 +67,8 @@ class SyntheticHistory {
     PagedAttentionParams params_;
 };
 
-/// Histories of `spec` that fill at least `pool_bytes` together.
+/// Histories of `spec` that fill at least `pool_bytes` together, at least one.
+/// @throws std::invalid_argument on impossible sizes
 [[nodiscard]] std::int64_t histories_in(std::int64_t pool_bytes, const HistorySpec& spec);
 
 }  // namespace nanoserve

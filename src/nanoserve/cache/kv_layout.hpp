@@ -55,7 +55,8 @@ struct PoolShape {
 /// second axis: the V pool starts block_size * num_kv_heads * head_dim elements after the K pool.
 [[nodiscard]] KVLayout interleaved_layout(const PoolShape& shape);
 
-/// Blocks that hold num_tokens tokens: num_tokens / block_size, rounded up.
+/// Blocks that hold num_tokens tokens: num_tokens / block_size, rounded up. Checks nothing:
+/// num_tokens is at least 0, block_size at least 1.
 [[nodiscard]] constexpr std::int64_t blocks_needed(std::int64_t num_tokens,
                                                    std::int64_t block_size) {
     return num_tokens / block_size + (num_tokens % block_size != 0 ? 1 : 0);

@@ -5,6 +5,8 @@
 #include <nanoserve/model/dtype.hpp>
 
 #include <cstdint>
+#include <initializer_list>
+#include <limits>
 
 namespace nanoserve {
 
@@ -19,8 +21,18 @@ struct AttentionShape {
     [[nodiscard]] constexpr std::int32_t group_size() const { return num_q_heads / num_kv_heads; }
 
     /// Bytes of the K and V rows of `num_tokens` tokens, one layer: what every read has to load.
+    /// 2^63 - 1 when there are more, which no memory holds.
     [[nodiscard]] constexpr std::int64_t kv_bytes(std::int64_t num_tokens, DType dtype) const {
-        return 2 * num_tokens * num_kv_heads * std::int64_t{head_dim} * bytes_of(dtype);
+        constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+        std::int64_t bytes = 2 * bytes_of(dtype);
+        for (const std::int64_t factor :
+             {num_tokens, std::int64_t{num_kv_heads}, std::int64_t{head_dim}}) {
+            if (factor > 0 && bytes > kMost / factor) {
+                return kMost;
+            }
+            bytes *= factor;
+        }
+        return bytes;
     }
 
     /// Equal when all sizes are.
