@@ -65,6 +65,19 @@ TEST_CASE("OPEN-12: blocks_needed rounds up", "[cache]") {
     CHECK(nanoserve::blocks_needed(INT64_MAX, 16) == INT64_MAX / 16 + 1);
 }
 
+TEST_CASE("a pool with its heads outermost is refused, though its rows are apart", "[cache]") {
+    const KVLayout layout = {.num_blocks = 2,
+                             .block_size = 1,
+                             .num_kv_heads = 2,
+                             .head_dim = 4,
+                             .block_stride = 4,
+                             .token_stride = 4,
+                             .head_stride = 8};
+    CHECK_THROWS_MATCHES(
+        nanoserve::validate(layout), std::invalid_argument,
+        Catch::Matchers::Message("block_stride is 4; a block reaches over 12 elements"));
+}
+
 TEST_CASE("a layout that can't be is refused by name and value", "[cache]") {
     KVLayout layout = nanoserve::nhd_layout(kShape);
     layout.block_size = 0;

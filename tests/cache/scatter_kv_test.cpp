@@ -62,6 +62,18 @@ TEMPLATE_TEST_CASE("scatter_kv puts each row into its slot and touches nothing e
     CHECK(num_untouched == 4 * 6);
 }
 
+TEST_CASE("of rows with equal slots the last one stays", "[cache]") {
+    const auto layout =
+        nanoserve::nhd_layout({.num_blocks = 2, .block_size = 2, .num_kv_heads = 1, .head_dim = 1});
+    std::vector<float> k_cache(4), v_cache(4);
+    const std::vector<float> k = {1.0f, 2.0f, 3.0f};
+    const std::vector<float> v = {4.0f, 5.0f, 6.0f};
+    const std::array<std::int64_t, 3> slots = {2, 1, 2};
+    nanoserve::scatter_kv(k_cache.data(), v_cache.data(), layout, {k.data(), v.data(), 3}, slots);
+    CHECK(k_cache == std::vector<float>{0.0f, 2.0f, 3.0f, 0.0f});
+    CHECK(v_cache == std::vector<float>{0.0f, 5.0f, 6.0f, 0.0f});
+}
+
 TEST_CASE("a slot outside the pool is refused before anything is stored", "[cache]") {
     const auto layout =
         nanoserve::nhd_layout({.num_blocks = 2, .block_size = 2, .num_kv_heads = 1, .head_dim = 1});

@@ -64,8 +64,8 @@ struct PoolShape {
 
 /// Throws std::invalid_argument naming the first size or stride that can't be: a dtype that is
 /// none, sizes below 1 (num_blocks below 0), strides that let two rows or two blocks overlap, a
-/// pool of more than 2^48 elements. block_stride covers the whole block, also where there is but
-/// one.
+/// pool of more than 2^48 elements. A block has to end within block_stride, also where there is but
+/// one: pools with their heads outermost are refused, though their rows may be apart.
 void validate(const KVLayout& layout);
 
 }  // namespace nanoserve

@@ -19,8 +19,10 @@ struct KVRows {
 };
 
 /// Stores row t of `rows` at slot_mapping[t] = block_id * block_size + block_offset of both pools.
+/// Of rows with equal slots the last one stays.
 ///
-/// @param k_cache, v_cache pools with `layout`, written in place
+/// @param k_cache, v_cache pools with `layout`, written in place; two pools that share no row, and
+/// overlap neither rows.k nor rows.v
 /// @param layout sizes and strides of both pools
 /// @param rows the new rows, fp32
 /// @param slot_mapping flat slot of each new token, one per row; all are checked before the first
