@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/bench/read_comparison.hpp>
 #include <nanoserve/report/csv.hpp>
 #include <nanoserve/report/csv_cells.hpp>
 #include <nanoserve/report/file_error.hpp>
@@ -17,6 +18,7 @@
 #include <string>
 #include <vector>
 
+using nanoserve::Verdict;
 using namespace nanoserve::report;
 using namespace nanoserve::report::testing;
 using Catch::Matchers::ContainsSubstring;
@@ -105,6 +107,18 @@ TEST_CASE("a wrong cell is refused with line, column and value", "[report][pure]
     check_refused(with(good, ",1,16,", ",1,,"), "line 2, column seq_len: \"\"");
     check_refused(with(good, ",1,16,", ",1,16.0,"), "line 2, column seq_len: \"16.0\"");
     check_refused(with(good, "fp32,1,", "fp32,one,"), "line 2, column threads: \"one\"");
+}
+
+TEST_CASE("a verdict is one of those that there are", "[report][pure]") {
+    const auto verdict =
+        GENERATE(Verdict::none, Verdict::faster, Verdict::slower, Verdict::no_difference);
+    ReadRow row = full_row();
+    row.verdict = to_string(verdict);
+    CHECK(parse_csv(to_csv(std::vector{row})) == std::vector{row});
+    const std::string wrong = GENERATE("fastest", "Faster", "no  difference", " ", "none");
+    row.verdict = wrong;
+    check_refused(to_csv(std::vector{row}),
+                  "line 2, column verdict: \"" + wrong + "\" is none of faster, slower");
 }
 
 TEST_CASE("a line with too few or too many fields is refused", "[report][pure]") {

@@ -52,6 +52,11 @@ const char* from_cell(const std::string& text, std::optional<double>& value) {
     return value || text.empty() ? nullptr : "neither a finite number nor empty";
 }
 
+// What a picture says depends on the word.
+bool is_verdict(std::string_view text) {
+    return text.empty() || text == "faster" || text == "slower" || text == "no difference";
+}
+
 void check_num_fields(const CsvRecord& record) {
     if (record.cells.size() != read_row_columns().size()) {
         throw FileError(fmt::format("line {}: {} fields instead of {}", record.line,
@@ -78,6 +83,9 @@ ReadRow parse_row(const CsvRecord& record) {
         const std::string& cell = record.cells[i];
         const char* problem =
             std::visit([&](auto member) { return from_cell(cell, row.*member); }, column.member);
+        if (column.name == "verdict" && !is_verdict(cell)) {
+            problem = "none of faster, slower, no difference, and not empty";
+        }
         if (problem != nullptr) {
             throw FileError(fmt::format("line {}, column {}: \"{}\" is {}", record.line,
                                         column.name, cell, problem));

@@ -20,7 +20,7 @@ namespace nanoserve::report {
 
 /// The rows of a file that `to_csv` could have written. The header must be exactly ours. Throws
 /// `FileError` naming line, column and value for a wrong header, a wrong number of fields, and a
-/// cell that is not a number where one is due.
+/// cell that is not a number or a verdict where one is due.
 [[nodiscard]] std::vector<ReadRow> parse_csv(std::string_view text);
 
 /// Writes `to_csv(rows)` to `path`; see `write_file_atomically` for what happens on failure.
