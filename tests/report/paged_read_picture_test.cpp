@@ -10,6 +10,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <report/sample_rows.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,22 @@ const std::vector<double> kFused = {3, 12, 50, 230, 1500};
 const std::vector<double> kFloor = {0.3, 1.2, 7, 40, 300};
 
 std::vector<ReadRow> pair_rows(const std::vector<double>& gather, const std::vector<double>& fused,
-                               const std::string& verdict = "") {
+                               const std::string& verdict) {
     std::vector<ReadRow> rows;
     append_read(rows, "gather", gather);
     append_read(rows, "fused", fused, verdict);
+    return rows;
+}
+
+// With the verdict that samples which never vary would have.
+std::vector<ReadRow> pair_rows(const std::vector<double>& gather,
+                               const std::vector<double>& fused) {
+    std::vector<ReadRow> rows = pair_rows(gather, fused, "");
+    for (std::size_t i = 0; i < std::min(gather.size(), fused.size()); ++i) {
+        rows[gather.size() + i].verdict = fused[i] < gather[i]   ? "faster"
+                                          : fused[i] > gather[i] ? "slower"
+                                                                 : "no difference";
+    }
     return rows;
 }
 
@@ -78,6 +91,37 @@ TEST_CASE("the title says that two reads tie", "[report][pure]") {
           "One read costs 4.10 µs at 16 tokens and 1.90 ms at 4096; gather and fused tie");
     CHECK(title_of(pair_rows({4, 16}, {8, 16})) ==
           "One read costs 4.00 µs at 16 tokens and 16.0 µs at 64; gather and fused tie at 64");
+}
+
+TEST_CASE("the title claims no more than the verdicts", "[report][pure]") {
+    CHECK(title_of(pair_rows(kGather, kFused, "")) ==
+          "One gather read costs 4.10 µs at 16 tokens and 1.90 ms at 4096");
+    std::vector<ReadRow> rows = pair_rows({4, 16, 64}, {2, 8, 32});
+    rows.back().verdict = "";
+    CHECK(title_of(rows) ==
+          "One fused read costs 2.00 µs at 16 tokens and 32.0 µs at 256, at 64 2.00 times as fast "
+          "as gather");
+    rows = pair_rows({4, 16}, {4, 16});
+    rows.back().verdict = "";
+    CHECK(title_of(rows) ==
+          "One read costs 4.00 µs at 16 tokens and 16.0 µs at 64; gather and fused tie at 16");
+}
+
+TEST_CASE("a picture compares with the read that its rows were compared with", "[report][pure]") {
+    std::vector<ReadRow> rows;
+    append_read(rows, "streaming", {8, 16});
+    append_read(rows, "gather", {6, 12}, "faster");
+    append_read(rows, "fused", {4, 8}, "faster");
+    const PagedReadPicture picture = paged_read_picture(rows, "");
+    CHECK(picture.heading.title ==
+          "One fused read costs 4.00 µs at 16 tokens and 8.00 µs at 64, 2.00 times as fast as "
+          "streaming");
+    CHECK_THAT(picture.heading.foot.front(), ContainsSubstring("time of streaming"));
+    CHECK(picture.job.columns == Cells{"streaming", "gather", "fused"});
+    CHECK(picture.job.rows[2].cells == Cells{"1.00", "1.33", "2.00"});
+    CHECK_THAT(text_of(picture.job), ContainsSubstring("gather beats streaming throughout") &&
+                                         ContainsSubstring("fused beats streaming throughout") &&
+                                         !ContainsSubstring("tie"));
 }
 
 TEST_CASE("the title of a single point and of a single read claims no more", "[report][pure]") {
@@ -171,6 +215,18 @@ TEST_CASE("the job panel's meaning follows the outcome", "[report][pure]") {
     CHECK_THAT(meaning(pair_rows({4, 16, 64}, {2, 16, 128})),
                ContainsSubstring("1 faster, 1 slower, 1 tied"));
     CHECK_THAT(meaning(pair_rows(kGather, kFused)), ContainsSubstring("Without a read floor"));
+}
+
+TEST_CASE("the job panel says throughout only where every history has that verdict",
+          "[report][pure]") {
+    std::vector<ReadRow> rows = pair_rows({4, 16, 64}, {2, 8, 32});
+    rows.back().verdict = "";
+    const std::string text = text_of(job_panel(paged_read_facts(rows)));
+    CHECK_THAT(text, !ContainsSubstring("throughout"));
+    CHECK_THAT(text, ContainsSubstring("fused against gather: 2 faster, 0 slower, 0 tied, 1 "
+                                       "without a verdict."));
+    CHECK_THAT(text_of(job_panel(paged_read_facts(pair_rows(kGather, kFused, "")))),
+               ContainsSubstring("fused against gather: no verdict."));
 }
 
 TEST_CASE("a read that beats its floor is a failed measurement", "[report][pure]") {

@@ -70,8 +70,9 @@ struct OutcomeCount {
     std::size_t faster = 0;
     std::size_t slower = 0;
     std::size_t no_difference = 0;
+    std::size_t no_verdict = 0;
 
-    std::size_t total() const { return faster + slower + no_difference; }
+    std::size_t total() const { return faster + slower + no_difference + no_verdict; }
 };
 
 OutcomeCount count_outcomes(const ReadCurve& curve) {
@@ -80,6 +81,7 @@ OutcomeCount count_outcomes(const ReadCurve& curve) {
         count.faster += point.outcome == Outcome::kFaster ? 1 : 0;
         count.slower += point.outcome == Outcome::kSlower ? 1 : 0;
         count.no_difference += point.outcome == Outcome::kNoDifference ? 1 : 0;
+        count.no_verdict += point.speedup && !point.outcome ? 1 : 0;
     }
     return count;
 }
@@ -100,8 +102,13 @@ std::string meaning(const ReadCurve& curve, const std::string& first, const Outc
         return fmt::format("{} and {} tie{}.", curve.read, first,
                            is_source_pair ? ": reading in place alone saves no time" : "");
     }
-    return fmt::format("{} against {}: {} faster, {} slower, {} tied.", curve.read, first,
-                       count.faster, count.slower, count.no_difference);
+    if (count.no_verdict == count.total()) {
+        return fmt::format("{} against {}: no verdict.", curve.read, first);
+    }
+    return fmt::format(
+        "{} against {}: {} faster, {} slower, {} tied{}.", curve.read, first, count.faster,
+        count.slower, count.no_difference,
+        count.no_verdict > 0 ? fmt::format(", {} without a verdict", count.no_verdict) : "");
 }
 
 std::string floor_sentence(const ReadCurve& best) {

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <stdexcept>
 
@@ -14,9 +13,36 @@ namespace {
 
 constexpr const char* kFloorRead = "read_floor";
 
-// gather, fused, then the order of the file.
+// The read that the others of this history were compared with: the only one that was compared with
+// none itself. Nothing when there is no such read, or when it could be either of two.
+std::optional<std::string> baseline_at(std::span<const ReadRow> rows, std::int64_t seq_len) {
+    const ReadRow* baseline = nullptr;
+    bool has_candidate = false;
+    for (const ReadRow& row : rows) {
+        if (row.seq_len != seq_len || row.read == kFloorRead || !is_drawable(row.best_us)) {
+            continue;
+        }
+        if (row.speedup || !row.verdict.empty()) {
+            has_candidate = true;
+        } else if (baseline != nullptr) {
+            return std::nullopt;
+        } else {
+            baseline = &row;
+        }
+    }
+    return baseline != nullptr && has_candidate ? std::optional(baseline->read) : std::nullopt;
+}
+
+// The baseline of the rows, where they have one; gather, fused, then the order of the file.
 std::vector<std::string> read_names(std::span<const ReadRow> rows) {
     std::vector<std::string> names = {"gather", "fused"};
+    for (const ReadRow& row : rows) {
+        if (const auto baseline = baseline_at(rows, row.seq_len)) {
+            std::erase(names, *baseline);
+            names.insert(names.begin(), *baseline);
+            break;
+        }
+    }
     for (const ReadRow& row : rows) {
         if (row.read != kFloorRead &&
             std::find(names.begin(), names.end(), row.read) == names.end()) {
@@ -42,14 +68,14 @@ std::optional<ReadCostFit> fit_of(std::span<const CostAtHistory> points) {
 
 // The verdict judges paired samples, the speedup compares two bests. Where they point in opposite
 // directions, no difference is all that may be claimed.
-Outcome outcome_of(std::string_view verdict, double speedup) {
-    const bool is_close = std::abs(std::log(speedup)) <= std::log(1.05);
-    const bool is_known = verdict == "faster" || verdict == "slower";
-    if (verdict == "no difference" || (!is_known && is_close) ||
-        (verdict == "faster" && speedup <= 1) || (verdict == "slower" && speedup >= 1)) {
-        return Outcome::kNoDifference;
+std::optional<Outcome> outcome_of(std::string_view verdict, double speedup) {
+    if (verdict == "faster") {
+        return speedup > 1 ? Outcome::kFaster : Outcome::kNoDifference;
     }
-    return speedup > 1 ? Outcome::kFaster : Outcome::kSlower;
+    if (verdict == "slower") {
+        return speedup < 1 ? Outcome::kSlower : Outcome::kNoDifference;
+    }
+    return verdict == "no difference" ? std::optional(Outcome::kNoDifference) : std::nullopt;
 }
 
 std::string verdict_of(std::span<const ReadRow> rows, const std::string& read,
@@ -72,7 +98,10 @@ void compare_with_first(ReadCurve& curve, const ReadCurve& first, std::span<cons
     for (CostAtHistory& point : curve.points) {
         if (const auto first_us = best_at(first.points, point.seq_len)) {
             point.speedup = *first_us / point.best_us;
-            point.outcome = outcome_of(verdict_of(rows, curve.read, point.seq_len), *point.speedup);
+            if (baseline_at(rows, point.seq_len) == first.read) {
+                point.outcome =
+                    outcome_of(verdict_of(rows, curve.read, point.seq_len), *point.speedup);
+            }
         }
     }
 }

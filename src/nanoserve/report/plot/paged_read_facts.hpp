@@ -26,7 +26,8 @@ struct CostAtHistory {
     std::optional<double> hi_us;
     std::optional<double> times_floor;  ///< best_us / best of the read floor on this history
     std::optional<double> speedup;      ///< best of the first read / best_us
-    std::optional<Outcome> outcome;  ///< against the first read; absent for the first read itself
+    /// What may be claimed against the first read; absent where there is no verdict against it
+    std::optional<Outcome> outcome;
 };
 
 /// One read over all its histories, shortest first; never empty.
@@ -37,7 +38,7 @@ struct ReadCurve {
 
     [[nodiscard]] const CostAtHistory& shortest() const { return points.front(); }
     [[nodiscard]] const CostAtHistory& longest() const { return points.back(); }
-    /// The longest history on which the first read was measured too, or nullptr; nullptr for the
+    /// The longest history with an outcome against the first read, or nullptr; nullptr for the
     /// first read itself.
     [[nodiscard]] const CostAtHistory* longest_shared() const;
 };
@@ -50,8 +51,9 @@ struct LastLeg {
     double cost_ratio = 0;
 };
 
-/// "gather" comes first and "fused" second where present, then the others as they occur in the
-/// rows. The rows of "read_floor" are not among the reads.
+/// First comes the read that the rows were compared with, where they name one; then "gather" and
+/// "fused" where present, then the others as they occur in the rows. The rows of "read_floor" are
+/// not among the reads.
 struct PagedReadFacts {
     std::vector<ReadCurve> reads;
     std::vector<CostAtHistory> floor;  ///< shortest first; may be empty
@@ -66,17 +68,23 @@ struct PagedReadFacts {
 [[nodiscard]] std::vector<CostAtHistory> cost_points(std::span<const ReadRow> rows,
                                                      std::string_view read);
 
-/// Sorts out the rows. Rows without a drawable best_us are left out. The verdicts in the rows are
-/// taken to be against the first read. A row without a verdict is judged by its best: within 5 % of
-/// the first read's it counts as no difference. Throws `std::invalid_argument` when a read has two
-/// rows for one history, and when no read is left.
+/// Sorts out the rows. Rows without a drawable best_us are left out.
+///
+/// A history's baseline is the only read of it that has neither speedup nor verdict while another
+/// has: the others were compared with it. The baseline of the first row whose history has one
+/// becomes the first read, and a verdict counts only on histories whose baseline that is. Without a
+/// verdict nothing is claimed, whatever the bests: there is a speedup and no outcome. A verdict
+/// that the bests contradict counts as no difference.
+///
+/// Throws `std::invalid_argument` when a read has two rows for one history, and when no read is
+/// left.
 [[nodiscard]] PagedReadFacts paged_read_facts(std::span<const ReadRow> rows);
 
 /// Absent with fewer than two histories.
 [[nodiscard]] std::optional<LastLeg> last_leg(const ReadCurve& curve);
 
-/// The read to set against the first: the fastest of the others on the longest history that each
-/// shares with it. Absent when no other read shares one.
+/// The read to set against the first: the fastest of the others on the longest history on which
+/// each has an outcome. Absent when no other read has one.
 [[nodiscard]] std::optional<std::size_t> challenger(const PagedReadFacts& facts);
 
 }  // namespace nanoserve::report

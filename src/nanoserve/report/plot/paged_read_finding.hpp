@@ -12,7 +12,8 @@
 namespace nanoserve::report {
 
 /// What one read costs at its shortest and longest history, and which read wins there, or that they
-/// tie. Every number comes from the facts, and the sentence holds whichever way they fall.
+/// tie; nothing of either without a verdict. Every number comes from the facts, and the sentence
+/// holds whichever way they fall.
 [[nodiscard]] std::string finding(const PagedReadFacts& facts);
 
 /// Shape, dtype, threads and cache state. Values in which the rows differ are listed with commas.
