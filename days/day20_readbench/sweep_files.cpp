@@ -3,8 +3,8 @@
 #include "sweep_files.hpp"
 
 #include <nanoserve/report/atomic_file.hpp>
-#include <nanoserve/report/csv.hpp>
 #include <nanoserve/report/plot/plot_paged_read.hpp>
+#include <nanoserve/report/record.hpp>
 
 #include <fmt/core.h>
 
@@ -134,9 +134,9 @@ void write_files(const Options& options, std::span<const report::ReadRow> rows,
 }
 
 void draw_plots(const Options& options) {
-    const auto rows = report::read_csv(options.csv());
-    const auto sidecar = report::read_sidecar(report::sidecar_path(options.csv()));
-    report::plot_paged_read(rows, options.plot_stem(), report::plot_caption(sidecar.provenance));
+    const report::Record record = report::read_record(options.csv());
+    report::plot_paged_read(record.rows, options.plot_stem(),
+                            report::plot_caption(record.sidecar.provenance));
 }
 
 }  // namespace nanoserve::day20

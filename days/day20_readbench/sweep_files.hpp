@@ -41,8 +41,8 @@ void require_folders(const Options& options);
 void write_files(const Options& options, std::span<const report::ReadRow> rows,
                  const report::Sidecar& sidecar);
 
-/// Draws the pictures from the files, never from memory. Throws report::FileError,
-/// report::PlotError.
+/// Draws the pictures from the files, never from memory. Throws report::FileError, also when the
+/// two files are of different runs, and report::PlotError.
 void draw_plots(const Options& options);
 
 }  // namespace nanoserve::day20

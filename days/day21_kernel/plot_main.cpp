@@ -3,16 +3,18 @@
 // Draws the picture of Day 21 again from data/: the CPU's reads and the H200's kernel; times
 // nothing.
 #include <nanoserve/model/model_config.hpp>
-#include <nanoserve/report/csv.hpp>
 #include <nanoserve/report/plot/plot_kernel.hpp>
 #include <nanoserve/report/program_end.hpp>
-#include <nanoserve/report/sidecar.hpp>
+#include <nanoserve/report/record.hpp>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include <exception>
 #include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 using namespace nanoserve;
 
@@ -33,26 +35,27 @@ constexpr const char* kCpuFile = "day-21-cpu-cold-1.csv";
 constexpr const char* kGpuFile = "day-21-kernel-h200.csv";
 constexpr const char* kStem = "day-21-kernel";
 
-std::string source_of(const char* device, const std::filesystem::path& csv) {
-    const auto sidecar = report::read_sidecar(report::sidecar_path(csv));
-    return fmt::format("{}: {} · {}", device, report::plot_caption(sidecar.provenance),
-                       csv.filename().string());
+std::string source_of(const char* device, const report::Record& record, const char* file) {
+    return fmt::format("{}: {} · {}", device, report::plot_caption(record.sidecar.provenance),
+                       file);
 }
 
 void draw(const Folders& folders) {
-    const auto cpu = folders.data / kCpuFile;
-    const auto gpu = folders.data / kGpuFile;
+    const auto cpu_file = folders.data / kCpuFile;
+    const auto gpu_file = folders.data / kGpuFile;
+    report::Record cpu = report::read_record(cpu_file);
+    report::Record gpu = report::read_record(gpu_file);
     const std::vector<std::string> foot = {
         "Marker: fastest sample. Bar: 5th to 95th percentile. Limit: load-only on the GPU, read "
         "floor on the CPU. One read takes all sequences of its batch.",
-        source_of("CPU", cpu), source_of("GPU", gpu)};
-    report::plot_kernel({.cpu = report::read_csv(cpu),
-                         .gpu = report::read_csv(gpu),
+        source_of("CPU", cpu, kCpuFile), source_of("GPU", gpu, kGpuFile)};
+    report::plot_kernel({.cpu = std::move(cpu.rows),
+                         .gpu = std::move(gpu.rows),
                          .shape = llama_3_2_1b().attention,
                          .num_seqs = {1, 64}},
                         folders.plots / kStem, foot);
     fmt::print("drew {}.png and .svg from {} and {}\n", (folders.plots / kStem).string(),
-               cpu.string(), gpu.string());
+               cpu_file.string(), gpu_file.string());
 }
 
 int run(int argc, char** argv) {

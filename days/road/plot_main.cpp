@@ -3,14 +3,12 @@
 // Draws the pictures of the days with a kernel: the road to the ceiling, our read among its peers,
 // and each day's own. Reads data/, times nothing.
 #include <nanoserve/model/model_config.hpp>
-#include <nanoserve/report/csv.hpp>
-#include <nanoserve/report/file_error.hpp>
 #include <nanoserve/report/peer_comparison.hpp>
 #include <nanoserve/report/plot/plot_kernel.hpp>
 #include <nanoserve/report/plot/plot_peers.hpp>
 #include <nanoserve/report/plot/plot_road.hpp>
 #include <nanoserve/report/program_end.hpp>
-#include <nanoserve/report/sidecar.hpp>
+#include <nanoserve/report/record.hpp>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -19,6 +17,7 @@
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace nanoserve;
@@ -55,10 +54,8 @@ constexpr const char* kPeers = "peers/h200-peers.csv";
 constexpr const char* kOurs = "day-26-as-peers-h200.csv";  // timed as they were
 constexpr const char* kOurRead = "paged_attention";
 
-std::string source_of(const std::filesystem::path& csv) {
-    const auto sidecar = report::read_sidecar(report::sidecar_path(csv));
-    return fmt::format("{} · {}", report::plot_caption(sidecar.provenance),
-                       csv.filename().string());
+std::string source_of(const report::Record& record, const char* file) {
+    return fmt::format("{} · {}", report::plot_caption(record.sidecar.provenance), file);
 }
 
 void tell_drawn(const std::filesystem::path& stem) {
@@ -73,8 +70,9 @@ void draw_road(const Folders& folders) {
     for (const Day& day : kDays) {
         const auto csv = folders.data / day.csv;
         if (std::filesystem::exists(csv)) {
-            days.push_back({day.number, day.idea, day.read, report::read_csv(csv)});
-            foot.push_back(fmt::format("Day {}: {}", day.number, source_of(csv)));
+            report::Record record = report::read_record(csv);
+            foot.push_back(fmt::format("Day {}: {}", day.number, source_of(record, day.csv)));
+            days.push_back({day.number, day.idea, day.read, std::move(record.rows)});
         } else {
             fmt::print(stderr, "road_plot: Day {} is left out: {} is missing\n", day.number,
                        csv.string());
@@ -88,8 +86,7 @@ void draw_road(const Folders& folders) {
 
 // The rows that a picture of equal lengths has room for. Day 27's file has bf16 rows besides.
 constexpr std::int64_t kLongestDrawn = 65536;  // tokens; the next tick would be too near
-std::vector<report::ReadRow> drawable_rows(const std::filesystem::path& csv) {
-    std::vector<report::ReadRow> rows = report::read_csv(csv);
+std::vector<report::ReadRow> drawable_rows(std::vector<report::ReadRow> rows) {
     const bool has_fp8 = std::ranges::any_of(
         rows, [](const report::ReadRow& row) { return row.dtype == "fp8_e4m3"; });
     std::erase_if(rows, [&](const report::ReadRow& row) {
@@ -102,7 +99,7 @@ std::vector<report::ReadRow> drawable_rows(const std::filesystem::path& csv) {
 // One day of the road on the axes of Day 20: today's read, the one before, and the ceilings.
 void draw_day(const Folders& folders, int number) {
     const Day& day = *std::ranges::find(kDays, number, &Day::number);
-    const std::filesystem::path csv = folders.data / day.csv;
+    const report::Record record = report::read_record(folders.data / day.csv);
     const auto stem = folders.plots /
                       std::string_view(day.csv).substr(0, std::string_view(day.csv).find("-h200"));
     std::vector<std::string> stages;
@@ -110,7 +107,7 @@ void draw_day(const Folders& folders, int number) {
         stages.push_back(fmt::format("stages_{}", i));
     }
     report::plot_kernel({.cpu = {},
-                         .gpu = drawable_rows(csv),
+                         .gpu = drawable_rows(record.rows),
                          .shape = llama_3_2_1b().attention,
                          .num_seqs = {1, 64},
                          .kernel = day.read,
@@ -119,18 +116,17 @@ void draw_day(const Folders& folders, int number) {
                         stem,
                         {"Marker: fastest sample. Bar: 5th to 95th percentile. Limit: load-only in "
                          "the same run. One read takes all sequences of its batch.",
-                         source_of(csv)});
+                         source_of(record, day.csv)});
     tell_drawn(stem);
 }
 
 void draw_peers(const Folders& folders) {
-    const auto ours = folders.data / kOurs;
+    const report::Record ours = report::read_record(folders.data / kOurs);
     const auto peers = folders.data / kPeers;
-    const auto cells =
-        report::compare_with_peers(report::read_csv(ours), kOurRead, report::read_peers(peers));
+    const auto cells = report::compare_with_peers(ours.rows, kOurRead, report::read_peers(peers));
     fmt::print("{}", report::format_claims(report::claims_of(cells)));
     report::plot_peers(cells, folders.plots / "peers",
-                       {fmt::format("Ours: {}", source_of(ours)),
+                       {fmt::format("Ours: {}", source_of(ours, kOurs)),
                         fmt::format("Peers: data/{}, another run on another card; r: ragged "
                                     "lengths of this mean",
                                     kPeers)});

@@ -193,6 +193,13 @@ test_day_20_plot_draws_from_the_files_alone() {
     rm paged-read-benchmark.png
     expect status "$(status_of "$programs/day20_readbench/day20_plot" --data . --plots .)" 0
     [[ -s paged-read-benchmark.png ]]
+    mkdir other && rm paged-read-benchmark.png
+    expect status "$(status_of day day20_readbench --histories 16,64 --samples 6 --data other --plots other)" 0
+    mv other/day-20-readbench.json . # this caption would be another run's
+    expect status "$(status_of "$programs/day20_readbench/day20_plot" --data . --plots .)" 3
+    says err.txt './day-20-readbench.csv: the record and its sidecar are of different runs: best_us of '
+    expect "lines on stderr" "$(num_lines err.txt)" 1
+    [[ ! -e paged-read-benchmark.png ]]
     rm day-20-readbench.csv
     expect status "$(status_of "$programs/day20_readbench/day20_plot" --data . --plots .)" 3
     says err.txt 'day-20-readbench.csv'
@@ -228,6 +235,10 @@ test_day_21_plot_draws_from_the_files_alone() {
     says out.txt 'day-21-kernel.png and .svg'
     says day-21-kernel.svg 'GPU kernel'
     [[ -s day-21-kernel.png ]]
+    cp "$data/day-21-cpu-warm.json" day-21-cpu-cold-1.json
+    expect status "$(status_of "$programs/day21_kernel/day21_plot" --data . --plots .)" 3
+    says err.txt 'day-21-cpu-cold-1.csv: the record and its sidecar are of different runs'
+    cp "$data/day-21-cpu-cold-1.json" .
     sed -i '/,read_stream,/d' day-21-kernel-h200.csv
     expect status "$(status_of "$programs/day21_kernel/day21_plot" --data . --plots .)" 3
     says err.txt 'day21_plot: no GPU row of the read "read_stream" for 32/8/64, 1 sequence'
@@ -267,6 +278,10 @@ test_the_road_is_drawn_from_the_days_that_have_a_record() {
     says err.txt 'a road has 2 days or more'
     sed 's/,kernel,/,shared_heads,/' day-21-kernel-h200.csv >day-22-shared-heads-h200.csv
     cp day-21-kernel-h200.json day-22-shared-heads-h200.json
+    cp "$data/day-22-shared-heads-h200.json" .
+    expect status "$(status_of "$plot" road --data . --plots .)" 3
+    says err.txt 'day-22-shared-heads-h200.csv: the record and its sidecar are of different runs'
+    cp day-21-kernel-h200.json day-22-shared-heads-h200.json
     expect status "$(status_of "$plot" road --data . --plots .)" 0
     says out.txt 'road-to-the-ceiling.png and .svg'
     [[ -s road-to-the-ceiling.png && -s road-to-the-ceiling.svg ]]
@@ -279,6 +294,9 @@ test_each_day_of_the_road_has_a_picture_of_its_own() {
     expect status "$(status_of "$plot" day23 --data . --plots .)" 0
     [[ -s day-23-split-kv.png ]]
     says day-23-split-kv.svg 'split kv'
+    cp "$data/day-22-shared-heads-h200.json" day-23-split-kv-h200.json
+    expect status "$(status_of "$plot" day23 --data . --plots .)" 3
+    says err.txt 'day-23-split-kv-h200.csv: the record and its sidecar are of different runs'
     expect status "$(status_of "$plot" day25 --data . --plots .)" 3
     says err.txt 'day-25-tensor-cores-h200'
 }

@@ -12,6 +12,7 @@
 #include <nanoserve/report/plot/paged_read_script.hpp>
 #include <nanoserve/report/plot/share_picture.hpp>
 #include <nanoserve/report/plot/share_script.hpp>
+#include <nanoserve/report/record.hpp>
 #include <nanoserve/report/replay.hpp>
 
 #include <report/broken_number.hpp>
@@ -34,6 +35,7 @@ void replay(const Rows& rows, std::string_view sidecar_text) {
         const report::Sidecar sidecar = report::parse_sidecar(sidecar_text);
         const Rows computed = report::rows_from_samples(rows, sidecar);
         static_cast<void>(report::format_replay(computed, rows));
+        report::require_same_run(computed, sidecar);
         report::require_same_rows(rows, computed, sidecar);
     } catch (const report::FileError& error) {
         require_one_line(error.what());
