@@ -5,8 +5,10 @@
 #include "own_machine.hpp"
 
 #include <nanoserve/report/csv.hpp>
+#include <nanoserve/report/file_error.hpp>
 #include <nanoserve/report/plot/plot_share.hpp>
 #include <nanoserve/report/program_end.hpp>
+#include <nanoserve/report/record.hpp>
 #include <nanoserve/report/replay.hpp>
 #include <nanoserve/report/sidecar.hpp>
 
@@ -19,6 +21,7 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace nanoserve;
@@ -72,28 +75,16 @@ std::vector<std::int64_t> histories_of(const std::vector<ReadRow>& rows, std::in
     return {histories.begin(), histories.end()};
 }
 
-std::string source_of(const std::filesystem::path& csv) {
-    return report::plot_caption(report::read_sidecar(report::sidecar_path(csv)).provenance);
-}
-
 replay::OwnRows own_rows(Options options, const std::vector<ReadRow>& record) {
     if (!options.cpu.empty()) {
-        return {report::read_csv(options.cpu), source_of(options.cpu)};
+        report::Record cpu = report::read_record(options.cpu);
+        return {std::move(cpu.rows), report::plot_caption(cpu.sidecar.provenance)};
     }
     options.run.histories = histories_of(record, options.longest);
     return replay::measure_own_machine(options.run);
 }
 
-struct Record {
-    std::vector<ReadRow> rows;
-    report::Sidecar sidecar;
-};
-
-Record read_record(const std::filesystem::path& csv) {
-    return {report::read_csv(csv), report::read_sidecar(report::sidecar_path(csv))};
-}
-
-void draw(const Options& options, const Record& record, const replay::OwnRows& own) {
+void draw(const Options& options, const report::Record& record, const replay::OwnRows& own) {
     const std::filesystem::path stem = options.plots / (options.record.stem().string() + "-replay");
     report::plot_share(
         record.rows, own.rows, stem,
@@ -103,7 +94,10 @@ void draw(const Options& options, const Record& record, const replay::OwnRows& o
     fmt::print("\ndrew {}.png and .svg\n", stem.string());
 }
 
-void tell(const Options& options, const Record& record) {
+// Not by read_record: what a record gets wrong is told figure by figure.
+void tell(const Options& options) {
+    const report::Record record{report::read_csv(options.record),
+                                report::read_sidecar(report::sidecar_path(options.record))};
     const auto rows = report::rows_from_samples(record.rows, record.sidecar);
     report::require_same_rows(record.rows, rows, record.sidecar);
     const replay::OwnRows own = own_rows(options, record.rows);
@@ -128,13 +122,7 @@ int run(int argc, char** argv) {
         fmt::print("{}", app.help());
         return kFine;
     }
-    Record record;
-    try {
-        record = read_record(options.record);
-    } catch (const std::exception& error) {
-        return report::fail_program(kProgram, kFilesFailed, error);
-    }
-    tell(options, record);
+    tell(options);
     return kFine;
 }
 
@@ -147,6 +135,10 @@ int main(int argc, char** argv) {
         return report::fail_program(kProgram, kWrongUsage, error);
     } catch (const report::PlotError& error) {
         return report::fail_program(kProgram, kPlotFailed, error);
+    } catch (const report::RecordError& error) {
+        return report::fail_program(kProgram, kFailed, error);
+    } catch (const report::FileError& error) {
+        return report::fail_program(kProgram, kFilesFailed, error);
     } catch (const std::exception& error) {
         return report::fail_program(kProgram, kFailed, error);
     }

@@ -318,8 +318,12 @@ test_the_peers_are_drawn_from_two_files_with_the_claims() {
     expect status "$(status_of "$plot" lanes)" 2
 }
 
-# replay_record ARGS: the replay of a copy of the record, beside the CPU's record
-replay_record() { "$programs/replay/replay" day-21-kernel-h200.csv --cpu "$data/day-21-cpu-cold-1.csv" "$@"; }
+# replay_record ARGS: the replay of a copy of the record, beside the CPU's record unless ARGS name another
+replay_record() {
+    local beside=(--cpu "$data/day-21-cpu-cold-1.csv")
+    [[ $* != *--cpu* ]] || beside=()
+    "$programs/replay/replay" day-21-kernel-h200.csv "${beside[@]}" "$@"
+}
 
 test_replay_computes_the_record_from_its_samples() {
     cp "$data"/day-21-kernel-h200.{csv,json} .
@@ -345,6 +349,20 @@ test_replay_names_the_figure_that_its_samples_do_not_give() {
     rm day-21-kernel-h200.json
     expect status "$(status_of replay_record)" 3
     says err.txt 'day-21-kernel-h200.json'
+}
+
+test_replay_fails_as_a_file_does_for_the_cpu_run_beside_the_record() {
+    cp "$data"/day-21-kernel-h200.{csv,json} "$data"/day-21-cpu-cold-1.csv .
+    mkdir folder.csv
+    local cpu
+    for cpu in nowhere.csv folder.csv day-21-cpu-cold-1.csv; do # the last one without its sidecar
+        expect "status with $cpu" "$(status_of replay_record --cpu $cpu)" 3
+        says err.txt "${cpu%.csv}"
+        expect "lines on stderr" "$(num_lines err.txt)" 1
+    done
+    cp "$data"/day-21-cpu-cold-2.json day-21-cpu-cold-1.json
+    expect status "$(status_of replay_record --cpu day-21-cpu-cold-1.csv)" 3
+    says err.txt 'day-21-cpu-cold-1.csv: the record and its sidecar are of different runs'
 }
 
 test_replay_measures_this_machine_when_it_has_no_file() {

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-#include <nanoserve/report/file_error.hpp>
 #include <nanoserve/report/replay.hpp>
 
 #include <catch2/catch_test_macros.hpp>
@@ -117,7 +116,7 @@ TEST_CASE("a figure that its samples do not give is named", "[report][pure]") {
         recorded[1].verdict = "slower";
     }
     CHECK_THROWS_MATCHES(
-        require_same_rows(recorded, made.rows, made.sidecar), FileError,
+        require_same_rows(recorded, made.rows, made.sidecar), RecordError,
         MessageMatches(ContainsSubstring("gather 32/8/64 num_seqs 8, 16 tokens: " + column)));
 }
 
@@ -125,7 +124,7 @@ TEST_CASE("a row without samples is named", "[report][pure]") {
     Record made = record();
     made.sidecar.samples.erase(made.sidecar.samples.begin());
     CHECK_THROWS_MATCHES(
-        rows_from_samples(made.rows, made.sidecar), FileError,
+        rows_from_samples(made.rows, made.sidecar), RecordError,
         MessageMatches(ContainsSubstring("no samples of kernel 32/8/64 num_seqs 8, 16 tokens")));
 }
 
@@ -159,7 +158,7 @@ TEST_CASE("a record of an unknown dtype is refused by its row", "[report][pure]"
     made.rows[0].dtype = "fp7";
     made.sidecar.samples[0].read = series_name(made.rows[0]);
     CHECK_THROWS_MATCHES(
-        rows_from_samples(made.rows, made.sidecar), FileError,
+        rows_from_samples(made.rows, made.sidecar), RecordError,
         MessageMatches(ContainsSubstring("kernel 32/8/64 num_seqs 8 fp7, 16 tokens") &&
                        ContainsSubstring("\"fp7\"")));
 }
@@ -168,7 +167,7 @@ TEST_CASE("a sample without its partner is refused by its row", "[report][pure]"
     Record made = record();
     made.sidecar.samples[1].samples_ns.pop_back();
     CHECK_THROWS_MATCHES(
-        rows_from_samples(made.rows, made.sidecar), FileError,
+        rows_from_samples(made.rows, made.sidecar), RecordError,
         MessageMatches(ContainsSubstring("kernel 32/8/64 num_seqs 8, 16 tokens: 10 "
                                          "samples and 9 of gather")));
 }

@@ -2,15 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/bench/read_comparison.hpp>
 #include <nanoserve/model/dtype.hpp>
-#include <nanoserve/report/file_error.hpp>
 #include <nanoserve/report/number_text.hpp>
+#include <nanoserve/report/record.hpp>
 #include <nanoserve/report/replay.hpp>
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -36,7 +34,7 @@ const SampleSeries* find_series(const Sidecar& sidecar, ReadRow row, const std::
 const SampleSeries& series_of(const Sidecar& sidecar, const ReadRow& row) {
     const SampleSeries* series = find_series(sidecar, row, row.read);
     if (series == nullptr) {
-        throw FileError(fmt::format("the sidecar has no samples of {}", row_name(row)));
+        throw RecordError(fmt::format("the sidecar has no samples of {}", row_name(row)));
     }
     return *series;
 }
@@ -61,7 +59,7 @@ double kv_bytes_of(const ReadRow& row, const Sidecar& sidecar) {
                static_cast<double>(row.num_kv_heads) * static_cast<double>(row.head_dim) *
                static_cast<double>(bytes_of(parse_dtype(row.dtype)));
     } catch (const std::invalid_argument& error) {
-        throw FileError(fmt::format("{}: {}", row_name(row), error.what()));
+        throw RecordError(fmt::format("{}: {}", row_name(row), error.what()));
     }
 }
 
@@ -96,9 +94,9 @@ void set_comparison(ReadRow& row, const SampleSeries& candidate, const SampleSer
     if (baseline != nullptr) {
         const std::size_t num_pairs = baseline->samples_ns.size();
         if (candidate.samples_ns.size() != num_pairs) {
-            throw FileError(fmt::format("{}: {} samples and {} of {}; each needs its partner",
-                                        row_name(row), candidate.samples_ns.size(), num_pairs,
-                                        baseline->read));
+            throw RecordError(fmt::format("{}: {} samples and {} of {}; each needs its partner",
+                                          row_name(row), candidate.samples_ns.size(), num_pairs,
+                                          baseline->read));
         }
         const ReadComparison comparison(baseline->samples_ns, candidate.samples_ns, 1);
         row.speedup = comparison.speedup();
@@ -108,31 +106,21 @@ void set_comparison(ReadRow& row, const SampleSeries& candidate, const SampleSer
 
 // --- the record against its samples
 
-// Both sides add up n samples and divide twice, each in an order of its own: n + 2 roundings, each
-// by at most half an epsilon of the result, on either side.
-bool is_same(std::optional<double> a, std::optional<double> b, std::size_t num_samples) {
-    if (!a || !b) {
-        return a == b;
-    }
-    const double bound =
-        static_cast<double>(num_samples + 2) * std::numeric_limits<double>::epsilon();
-    return std::abs(*a - *b) <= bound * std::abs(*b);
-}
-
 std::string value_text(std::optional<double> value) {
     return value ? exact_text(*value) : "empty";
 }
 
 [[noreturn]] void throw_difference(const ReadRow& row, std::string_view column,
                                    const std::string& recorded, const std::string& recomputed) {
-    throw FileError(fmt::format("{}: {} is {} in the record, its samples say {}", row_name(row),
-                                column, recorded, recomputed));
+    throw RecordError(fmt::format("{}: {} is {} in the record, its samples say {}", row_name(row),
+                                  column, recorded, recomputed));
 }
 
 void require_same_row(const ReadRow& recorded, const ReadRow& recomputed, std::size_t num_samples) {
     for (const ReadRowColumn& column : read_row_columns()) {
         if (const auto* member = std::get_if<std::optional<double> ReadRow::*>(&column.member);
-            member != nullptr && !is_same(recorded.**member, recomputed.**member, num_samples) &&
+            member != nullptr &&
+            !is_same_figure(recorded.**member, recomputed.**member, num_samples) &&
             *member != &ReadRow::predicted_us && *member != &ReadRow::rel_err) {
             throw_difference(recorded, column.name, value_text(recorded.**member),
                              value_text(recomputed.**member));

@@ -3,6 +3,7 @@
 // A record of a machine that is not at hand: its table once more, from its raw samples.
 #pragma once
 
+#include <nanoserve/report/file_error.hpp>
 #include <nanoserve/report/read_row.hpp>
 #include <nanoserve/report/sidecar.hpp>
 
@@ -12,15 +13,22 @@
 
 namespace nanoserve::report {
 
+/// A record is not what its samples say, whose files were read without trouble. `what()` is one
+/// line that names the row and the reason.
+class RecordError : public FileError {
+  public:
+    using FileError::FileError;
+};
+
 /// `rows` with everything that samples tell computed anew: times and bandwidth of each row,
 /// floor_us (the best of "load_only_nhd" in the row's cell), and for a candidate speedup and
 /// verdict against the baseline of its cell, by the roles of the samples. Keys, prediction and
-/// error stay. Throws `FileError` for a row that has no samples, not as many as its partner, or an
-/// unknown dtype.
+/// error stay. Throws `RecordError` for a row that has no samples, not as many as its partner, or
+/// an unknown dtype.
 [[nodiscard]] std::vector<ReadRow> rows_from_samples(std::span<const ReadRow> rows,
                                                      const Sidecar& sidecar);
 
-/// Throws `FileError` naming the first row and column in which the record is not what its samples
+/// Throws `RecordError` naming the first row and column in which the record is not what its samples
 /// say, rounding apart. `recomputed` comes from `rows_from_samples` of the same rows.
 void require_same_rows(std::span<const ReadRow> recorded, std::span<const ReadRow> recomputed,
                        const Sidecar& sidecar);
