@@ -98,6 +98,7 @@ void draw(const Options& options, const report::Record& record, const replay::Ow
 void tell(const Options& options) {
     const report::Record record{report::read_csv(options.record),
                                 report::read_sidecar(report::sidecar_path(options.record))};
+    report::require_whole_record(record.rows, record.sidecar);
     const auto rows = report::rows_from_samples(record.rows, record.sidecar);
     report::require_same_rows(record.rows, rows, record.sidecar);
     const replay::OwnRows own = own_rows(options, record.rows);

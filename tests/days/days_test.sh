@@ -320,10 +320,13 @@ test_the_peers_are_drawn_from_two_files_with_the_claims() {
 
 # replay_record ARGS: the replay of a copy of the record, beside the CPU's record unless ARGS name another
 replay_record() {
-    local beside=(--cpu "$data/day-21-cpu-cold-1.csv")
-    [[ $* != *--cpu* ]] || beside=()
-    "$programs/replay/replay" day-21-kernel-h200.csv "${beside[@]}" "$@"
+    if [[ $* == *--cpu* ]]; then
+        "$programs/replay/replay" day-21-kernel-h200.csv "$@"
+    else
+        replay_record_of day-21-kernel-h200.csv "$@"
+    fi
 }
+replay_record_of() { "$programs/replay/replay" "$1" --cpu "$data/day-21-cpu-cold-1.csv" "${@:2}"; }
 
 test_replay_computes_the_record_from_its_samples() {
     cp "$data"/day-21-kernel-h200.{csv,json} .
@@ -349,6 +352,34 @@ test_replay_names_the_figure_that_its_samples_do_not_give() {
     rm day-21-kernel-h200.json
     expect status "$(status_of replay_record)" 3
     says err.txt 'day-21-kernel-h200.json'
+}
+
+test_replay_refuses_a_record_that_is_not_whole() {
+    cp "$data"/day-21-kernel-h200.json .
+    head -1 "$data"/day-21-kernel-h200.csv >day-21-kernel-h200.csv
+    expect status "$(status_of replay_record)" 1
+    says err.txt 'replay: the record has no rows'
+    head -20 "$data"/day-21-kernel-h200.csv >day-21-kernel-h200.csv
+    expect status "$(status_of replay_record)" 1
+    says err.txt 'replay: the record has no row for the samples of '
+    { cat "$data"/day-21-kernel-h200.csv && tail -1 "$data"/day-21-kernel-h200.csv; } >day-21-kernel-h200.csv
+    expect status "$(status_of replay_record)" 1
+    says err.txt 'there are two such rows'
+    sed '3s/NVIDIA H200/NVIDIA H100/' "$data"/day-21-kernel-h200.csv >day-21-kernel-h200.csv
+    expect status "$(status_of replay_record)" 1
+    says err.txt 'machine is "NVIDIA H100" in the record'
+    sed 's/,cold,/,warm,/' "$data"/day-21-kernel-h200.csv >day-21-kernel-h200.csv
+    expect status "$(status_of replay_record)" 1
+    says err.txt 'cache is "warm" in the record'
+    expect "lines on stderr" "$(num_lines err.txt)" 1
+}
+
+test_replay_finds_every_record_whole() {
+    local record
+    for record in "$data"/day-2[1-9]-*h200.csv; do
+        expect "status of $record" "$(status_of replay_record_of "$record")" 0
+        says out.txt "$record: all $(($(num_lines "$record") - 1)) rows are what their samples say"
+    done
 }
 
 test_replay_fails_as_a_file_does_for_the_cpu_run_beside_the_record() {

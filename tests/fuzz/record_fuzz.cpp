@@ -36,6 +36,7 @@ void replay(const Rows& rows, std::string_view sidecar_text) {
         const Rows computed = report::rows_from_samples(rows, sidecar);
         static_cast<void>(report::format_replay(computed, rows));
         report::require_same_run(computed, sidecar);
+        report::require_whole_record(computed, sidecar);
         report::require_same_rows(rows, computed, sidecar);
     } catch (const report::FileError& error) {
         require_one_line(error.what());

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/report/record.hpp>
 #include <nanoserve/report/replay.hpp>
 
 #include <catch2/catch_test_macros.hpp>
@@ -26,16 +27,12 @@ namespace {
 ReadRow gpu_row(const std::string& read, const std::string& verdict = "") {
     ReadRow row = sample_row(read, 16, 0, verdict);
     row.machine = "NVIDIA H200";
+    row.cache = "cold";
     row.dtype = "bf16";
     row.threads.reset();
     row.num_seqs = 8;
     return row;
 }
-
-struct Record {
-    std::vector<ReadRow> rows;
-    Sidecar sidecar;
-};
 
 // Of each read ten samples: 1, 2, ... 10 times so many nanoseconds.
 Record record() {
@@ -52,7 +49,14 @@ Record record() {
     add("gather", "baseline", 4000);
     add("load_only_nhd", "alone", 1000);
     record.rows = rows_from_samples(record.rows, record.sidecar);
+    record.sidecar.provenance.gpu = GpuFacts{"NVIDIA H200", "13.0", "580.1", "SM 1980 MHz"};
+    record.sidecar.options = {{"cache", "cold"}};
     return record;
+}
+
+void check_not_whole(const Record& record, const std::string& reason) {
+    CHECK_THROWS_MATCHES(require_whole_record(record.rows, record.sidecar), RecordError,
+                         MessageMatches(ContainsSubstring(reason)));
 }
 
 }  // namespace
@@ -126,6 +130,52 @@ TEST_CASE("a row without samples is named", "[report][pure]") {
     CHECK_THROWS_MATCHES(
         rows_from_samples(made.rows, made.sidecar), RecordError,
         MessageMatches(ContainsSubstring("no samples of kernel 32/8/64 num_seqs 8, 16 tokens")));
+}
+
+TEST_CASE("a record is whole when each series has its row", "[report][pure]") {
+    Record made = record();
+    CHECK_NOTHROW(require_whole_record(made.rows, made.sidecar));
+    made.sidecar.options.clear();  // a record that says nothing of the cache
+    CHECK_NOTHROW(require_whole_record(made.rows, made.sidecar));
+}
+
+TEST_CASE("a record that was cut or put together is named by what is wrong", "[report][pure]") {
+    Record made = record();
+    SECTION("a header alone") {
+        made.rows.clear();
+        check_not_whole(made, "the record has no rows");
+    }
+    SECTION("a row is missing") {
+        made.rows.pop_back();
+        check_not_whole(made,
+                        "no row for the samples of load_only_nhd 32/8/64 num_seqs 8, 16 "
+                        "tokens");
+    }
+    SECTION("a row occurs twice") {
+        made.rows.push_back(made.rows[1]);
+        check_not_whole(made, "gather 32/8/64 num_seqs 8, 16 tokens: there are two such rows");
+    }
+    SECTION("samples occur twice") {
+        made.sidecar.samples.push_back(made.sidecar.samples[1]);
+        check_not_whole(made, "gather 32/8/64 num_seqs 8, 16 tokens: the sidecar has two series");
+    }
+}
+
+TEST_CASE("a record of another machine or cache state than its sidecar's is named",
+          "[report][pure]") {
+    Record made = record();
+    SECTION("machine") {
+        made.rows[2].machine = "NVIDIA H100";
+        check_not_whole(made,
+                        "load_only_nhd 32/8/64 num_seqs 8, 16 tokens: machine is \"NVIDIA "
+                        "H100\" in the record, \"NVIDIA H200\" in its sidecar");
+    }
+    SECTION("cache") {
+        made.rows[1].cache = "warm";
+        check_not_whole(made,
+                        "gather 32/8/64 num_seqs 8, 16 tokens: cache is \"warm\" in the "
+                        "record, \"cold\" in its sidecar");
+    }
 }
 
 TEST_CASE("the replay shows each row's share of its ceiling, and the own machine's",

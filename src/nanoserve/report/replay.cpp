@@ -9,16 +9,29 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace nanoserve::report {
 namespace {
 
 constexpr const char* kNoValue = "–";
 
+using SeriesKey = std::pair<std::string, std::int64_t>;  // name and seq_len
+
+SeriesKey key_of(const ReadRow& row) {
+    return {series_name(row), row.seq_len};
+}
+
+std::string key_text(const SeriesKey& key) {
+    return fmt::format("{}, {} tokens", key.first, key.second);
+}
+
 std::string row_name(const ReadRow& row) {
-    return fmt::format("{}, {} tokens", series_name(row), row.seq_len);
+    return key_text(key_of(row));
 }
 
 // The series of `read` in the cell of `row`; nullptr when there is none.
@@ -132,6 +145,36 @@ void require_same_row(const ReadRow& recorded, const ReadRow& recomputed, std::s
     }
 }
 
+// --- the record against its sidecar
+
+void require_a_row_for_each_series(std::span<const ReadRow> rows, const Sidecar& sidecar) {
+    std::set<SeriesKey> of_rows;
+    for (const ReadRow& row : rows) {
+        if (!of_rows.insert(key_of(row)).second) {
+            throw RecordError(fmt::format("{}: there are two such rows", row_name(row)));
+        }
+    }
+    std::set<SeriesKey> seen;
+    for (const SampleSeries& series : sidecar.samples) {
+        const SeriesKey key{series.read, series.seq_len};
+        if (!seen.insert(key).second) {
+            throw RecordError(fmt::format("{}: the sidecar has two series", key_text(key)));
+        }
+        if (!of_rows.contains(key)) {
+            throw RecordError(
+                fmt::format("the record has no row for the samples of {}", key_text(key)));
+        }
+    }
+}
+
+void require_label(const ReadRow& row, const char* column, const std::string& recorded,
+                   const std::string& should) {
+    if (recorded != should) {
+        throw RecordError(fmt::format("{}: {} is \"{}\" in the record, \"{}\" in its sidecar",
+                                      row_name(row), column, recorded, should));
+    }
+}
+
 // --- the table
 
 std::string time_text(std::optional<double> us) {
@@ -179,6 +222,22 @@ bool same_batch(const ReadRow& a, const ReadRow& b) {
 }
 
 }  // namespace
+
+void require_whole_record(std::span<const ReadRow> rows, const Sidecar& sidecar) {
+    if (rows.empty()) {
+        throw RecordError("the record has no rows");
+    }
+    require_a_row_for_each_series(rows, sidecar);
+    const std::string machine = machine_name(sidecar.provenance);
+    const auto cache =
+        std::ranges::find(sidecar.options, "cache", &std::pair<std::string, std::string>::first);
+    for (const ReadRow& row : rows) {
+        require_label(row, "machine", row.machine, machine);
+        if (cache != sidecar.options.end()) {
+            require_label(row, "cache", row.cache, cache->second);
+        }
+    }
+}
 
 std::vector<ReadRow> rows_from_samples(std::span<const ReadRow> rows, const Sidecar& sidecar) {
     std::vector<ReadRow> computed(rows.begin(), rows.end());

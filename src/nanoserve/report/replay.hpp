@@ -20,6 +20,11 @@ class RecordError : public FileError {
     using FileError::FileError;
 };
 
+/// Throws `RecordError` naming what is wrong unless there is a row, each series of the sidecar has
+/// exactly one, and each row's machine is the sidecar's; its cache state, too, where the sidecar
+/// has an option "cache".
+void require_whole_record(std::span<const ReadRow> rows, const Sidecar& sidecar);
+
 /// `rows` with everything that samples tell computed anew: times and bandwidth of each row,
 /// floor_us (the best of "load_only_nhd" in the row's cell), and for a candidate speedup and
 /// verdict against the baseline of its cell, by the roles of the samples. Keys, prediction and
