@@ -89,8 +89,9 @@ void set_times(ReadRow& row, const ReadTiming& timing, double kv_bytes) {
 // The series of the baseline in the row's cell; nullptr when there is none.
 const SampleSeries* find_baseline(std::span<const ReadRow> rows, const Sidecar& sidecar,
                                   const ReadRow& row) {
+    const std::string cell = fact_name("", row);
     for (const ReadRow& other : rows) {
-        if (fact_name("", other) == fact_name("", row)) {
+        if (other.seq_len == row.seq_len && fact_name("", other) == cell) {
             const SampleSeries& series = series_of(sidecar, other);
             if (series.role == "baseline") {
                 return &series;
