@@ -138,6 +138,51 @@ TEST_CASE("a member of another type is refused, not converted", "[report][pure]"
     CHECK_THROWS_AS(parse_sidecar(with(good, from, to)), FileError);
 }
 
+TEST_CASE("a list or an object of another type is refused, not iterated", "[report][pure]") {
+    const std::string good = to_json(sample_sidecar());
+    // The right value stays under a name that nobody asks for.
+    const auto check_refused = [&](const std::string& member, const std::string& wrong) {
+        CAPTURE(member, wrong);
+        const std::string name = '"' + member + "\":";
+        CHECK_THROWS_AS(parse_sidecar(with(good, name, name + wrong + ", \"unknown\":")),
+                        FileError);
+    };
+    CHECK_NOTHROW(parse_sidecar(with(good, "\"gpu\":", "\"gpu\":null, \"unknown\":")));
+    SECTION("lists") {
+        const std::string wrong =
+            GENERATE("5", "\"text\"", "null", "true", "{}", R"({"a": 5})", R"({"a": {}})");
+        check_refused("samples", wrong);
+        check_refused("samples_ns", wrong);
+    }
+    SECTION("objects") {
+        const std::string wrong = GENERATE("5", "\"text\"", "true", "[]", "[5]", R"(["text"])");
+        check_refused("provenance", wrong);
+        check_refused("gpu", wrong);
+        check_refused("options", wrong);
+        check_refused("fitted", wrong);
+    }
+    SECTION("objects, but for the GPU, are not null either") {
+        check_refused("provenance", "null");
+        check_refused("options", "null");
+        check_refused("fitted", "null");
+    }
+}
+
+TEST_CASE("a member that occurs twice is refused, wherever it stands", "[report][pure]") {
+    const std::string good = to_json(sample_sidecar());
+    const auto [from, to] = GENERATE(table<std::string, std::string>(
+        {{"\"schema\": 1", "\"schema\": 9, \"schema\": 1"},
+         {"\"num_cpus\": 2", "\"num_cpus\": 2, \"num_cpus\": 2"},
+         {"\"cuda\":", "\"name\": \"another\", \"cuda\":"},
+         {"\"a_before_n\"", "\"num_samples\": \"6\", \"a_before_n\""},
+         {"\"crossover_tokens\"", "\"gather_floor_us\": 2, \"crossover_tokens\""},
+         {"\"seq_len\":16", "\"seq_len\":16,\"read\":\"gather\""},
+         {"\"samples\": [", "\"samples\": [], \"samples\": ["}}));
+    CAPTURE(from, to);
+    CHECK_THROWS_MATCHES(parse_sidecar(with(good, from, to)), FileError,
+                         MessageMatches(ContainsSubstring("occurs twice")));
+}
+
 TEST_CASE("brackets as deep as a file is long are refused without a deep stack", "[report][pure]") {
     const std::string deep(1'000'000, '[');
     const std::string closed = deep + std::string(deep.size(), ']');

@@ -10,7 +10,10 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace nanoserve::report {
 namespace {
@@ -35,6 +38,23 @@ double number(const Json& json) {
 
 std::optional<double> optional_number(const Json& json) {
     return json.is_null() ? std::nullopt : std::optional(number(json));
+}
+
+// Iterating, the library would take a number for a list of one, and null for an empty one.
+const Json& list(const Json& json, const char* name) {
+    const Json& member = json.at(name);
+    if (!member.is_array()) {
+        throw FileError(fmt::format("{} is no list but a {}", name, member.type_name()));
+    }
+    return member;
+}
+
+const Json& object(const Json& json, const char* name) {
+    const Json& member = json.at(name);
+    if (!member.is_object()) {
+        throw FileError(fmt::format("{} is no object but a {}", name, member.type_name()));
+    }
+    return member;
 }
 
 template <class Whole>
@@ -79,7 +99,7 @@ Provenance parse_provenance(const Json& json) {
     json.at("date_utc").get_to(provenance.date_utc);
     json.at("instruction_set").get_to(provenance.instruction_set);
     if (!json.at("gpu").is_null()) {
-        provenance.gpu = parse_gpu(json.at("gpu"));
+        provenance.gpu = parse_gpu(object(json, "gpu"));
     }
     return provenance;
 }
@@ -107,7 +127,7 @@ SampleSeries parse_series(const Json& json) {
                         whole_number<std::int64_t>(json.at("seq_len"), "seq_len"),
                         json.at("role"),
                         {}};
-    for (const Json& sample : json.at("samples_ns")) {
+    for (const Json& sample : list(json, "samples_ns")) {
         series.samples_ns.push_back(
             optional_number(sample).value_or(std::numeric_limits<double>::quiet_NaN()));
     }
@@ -133,17 +153,33 @@ Sidecar sidecar_from_json(const Json& json) {
         throw FileError(fmt::format("schema {} instead of {}", schema, kSchema));
     }
     Sidecar sidecar;
-    sidecar.provenance = parse_provenance(json.at("provenance"));
-    for (const auto& [name, value] : json.at("options").items()) {
+    sidecar.provenance = parse_provenance(object(json, "provenance"));
+    for (const auto& [name, value] : object(json, "options").items()) {
         sidecar.options.emplace_back(name, value.get<std::string>());
     }
-    for (const auto& [name, value] : json.at("fitted").items()) {
+    for (const auto& [name, value] : object(json, "fitted").items()) {
         sidecar.fitted.emplace_back(name, optional_number(value));
     }
-    for (const Json& series : json.at("samples")) {
+    for (const Json& series : list(json, "samples")) {
         sidecar.samples.push_back(parse_series(series));
     }
     return sidecar;
+}
+
+// Of two members with one name the library would keep the last, and nobody knows which is meant.
+Json parse_unique(std::string_view text) {
+    using Event = Json::parse_event_t;
+    std::vector<std::set<std::string>> names;  // of each object that is open
+    return Json::parse(text, [&](int /*depth*/, Event event, const Json& parsed) {
+        if (event == Event::object_start) {
+            names.emplace_back();
+        } else if (event == Event::object_end) {
+            names.pop_back();
+        } else if (event == Event::key && !names.back().insert(parsed.get<std::string>()).second) {
+            throw FileError(fmt::format("no sidecar: {} occurs twice", parsed.dump()));
+        }
+        return true;
+    });
 }
 
 // Uniform batches of bf16 are not named: most records hold nothing else.
@@ -190,7 +226,7 @@ std::string to_json(const Sidecar& sidecar) {
 
 Sidecar parse_sidecar(std::string_view text) {
     try {
-        return sidecar_from_json(Json::parse(text));
+        return sidecar_from_json(parse_unique(text));
     } catch (const Json::exception& error) {
         throw FileError(fmt::format("no sidecar: {}", error.what()));
     }

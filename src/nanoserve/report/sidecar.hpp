@@ -54,8 +54,8 @@ struct Sidecar {
 [[nodiscard]] std::string to_json(const Sidecar& sidecar);
 
 /// The sidecar that `to_json` wrote; a sample that is null comes back as NaN, a null scalar as no
-/// value. Throws `FileError` for text that is not JSON, another schema, and a missing or mistyped
-/// member.
+/// value. Throws `FileError` for text that is not JSON, another schema, a missing or mistyped
+/// member, and one that occurs twice.
 [[nodiscard]] Sidecar parse_sidecar(std::string_view text);
 
 /// Writes `to_json(sidecar)` to `path`; see `write_file_atomically` for what happens on failure.
