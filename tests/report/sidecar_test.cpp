@@ -12,6 +12,7 @@
 #include <report/temporary_folder.hpp>
 
 #include <algorithm>
+#include <clocale>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -73,6 +74,19 @@ TEST_CASE("OPEN-20: a locale with decimal commas changes no JSON", "[report][pur
     CHECK(to_json(sample_sidecar()) == expected);
     CHECK(parse_sidecar(expected) == sample_sidecar());
     CHECK_THAT(expected, ContainsSubstring("[4100.0,4100.5,1000000000.0]"));
+}
+
+TEST_CASE("OPEN-20: a decimal point of two bytes cuts no number of a JSON", "[report][pure]") {
+    const std::string expected = to_json(sample_sidecar());
+    if (!CommaLocale::can_speak_c()) {
+        SKIP("needs the C library's localedef");
+    }
+    const CommaLocale points(CommaLocale::kTwoBytes);
+    REQUIRE(points.speaks_c());
+    REQUIRE(std::string(std::localeconv()->decimal_point) == "\xd9\xab");
+    CHECK(parse_sidecar(expected) == sample_sidecar());  // 1.5 and 4100.5 are in it
+    CHECK(to_json(sample_sidecar()) == expected);
+    CHECK(std::string(std::localeconv()->decimal_point) == "\xd9\xab");  // as it was before
 }
 
 TEST_CASE("OPEN-16: numbers that are not finite are null in the file", "[report][pure]") {

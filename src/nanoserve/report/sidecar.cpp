@@ -8,6 +8,12 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+// newlocale and uselocale are POSIX, not C++.
+#include <locale.h>
+#if __has_include(<xlocale.h>)  // macOS has them there
+#include <xlocale.h>
+#endif
+
 #include <cmath>
 #include <limits>
 #include <set>
@@ -166,9 +172,27 @@ Sidecar sidecar_from_json(const Json& json) {
     return sidecar;
 }
 
+// The library reads a number by strtod, with the first byte of the locale's decimal point in place
+// of the point: where that has two bytes, strtod stops there and 1.5 is 1. As long as this lives,
+// the locale of this thread, and of no other, is C's.
+class CLocale {
+  public:
+    CLocale() {
+        static const locale_t c = ::newlocale(LC_ALL_MASK, "C", nullptr);
+        old_ = ::uselocale(c);
+    }
+    CLocale(const CLocale&) = delete;
+    CLocale& operator=(const CLocale&) = delete;
+    ~CLocale() { ::uselocale(old_); }
+
+  private:
+    locale_t old_;
+};
+
 // Of two members with one name the library would keep the last, and nobody knows which is meant.
 Json parse_unique(std::string_view text) {
     using Event = Json::parse_event_t;
+    const CLocale c_locale;
     std::vector<std::set<std::string>> names;  // of each object that is open
     return Json::parse(text, [&](int /*depth*/, Event event, const Json& parsed) {
         if (event == Event::object_start) {
