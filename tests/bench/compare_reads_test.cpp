@@ -62,6 +62,29 @@ TEST_CASE("two reads of the same cost show no difference", "[bench][pure]") {
     CHECK(describe(comparison) == "speedup 1.00, no difference (95 % interval 1.00 to 1.00)");
 }
 
+TEST_CASE("describe shows digits enough to see that an interval excludes 1", "[bench][pure]") {
+    Samples baseline, candidate;
+    for (int i = 0; i < 50; ++i) {
+        baseline.push_back(1000 + i % 3);
+        candidate.push_back(997 + i % 3);
+    }
+    CHECK(describe(ReadComparison(baseline, candidate, 1)) ==
+          "speedup 1.003, faster (95 % interval 1.003 to 1.003)");
+    CHECK(describe(ReadComparison(candidate, baseline, 1)) ==
+          "speedup 0.997, slower (95 % interval 0.997 to 0.997)");
+    CHECK(describe(compare_costs(1, 1000)) ==
+          "speedup 0.0010, slower (95 % interval 0.0010 to 0.0010)");
+    CHECK(describe(compare_costs(1000, 1)) ==
+          "speedup 1000.00, faster (95 % interval 1000.00 to 1000.00)");
+    CHECK(describe(compare_costs(1e6, 1e6 - 1)) ==
+          "speedup 1.000001, faster (95 % interval 1.000001 to 1.000001)");
+    CHECK(describe(compare_costs(1009.6, 1000)) ==
+          "speedup 1.010, faster (95 % interval 1.010 to 1.010)");
+    // One end excludes 1 by little, the other by much.
+    CHECK(describe(ReadComparison(Samples(6, 1002), Samples{1000, 900, 501, 501, 501, 501}, 1)) ==
+          "speedup 2.00, faster (95 % interval 1.002 to 2.00)");
+}
+
 TEST_CASE("speedup is taken from the bests, the verdict from the pairs", "[bench][pure]") {
     // The candidate has the one fastest sample but loses every other pair.
     const Samples baseline{50, 50, 50, 50, 50, 50, 50, 50, 50, 50};
@@ -233,6 +256,17 @@ TEST_CASE("without usable samples there is nothing to claim", "[bench][pure]") {
 TEST_CASE("a ratio beyond a double is absent, not infinite", "[bench][pure]") {
     check_claims_nothing(ReadComparison(Samples(8, 1e300), Samples(8, 1e-300), 1));
     check_claims_nothing(ReadComparison(Samples(8, 1e-300), Samples(8, 1e300), 1));
+}
+
+TEST_CASE("a ratio beyond a double is described as that, not as a lack of samples",
+          "[bench][pure]") {
+    const char* text = "no speedup: the samples are usable, but their ratio is beyond a double";
+    CHECK(describe(ReadComparison(Samples(8, 1e300), Samples(8, 1e-300), 1)) == text);
+    CHECK(describe(ReadComparison(Samples(8, 1e-300), Samples(8, 1e300), 1)) == text);
+    // A sample that is not zero, of so many calls that one of them is.
+    CHECK(describe(ReadComparison(Samples(8, 5e-324), Samples(8, 1), 4)) == text);
+    CHECK(describe(ReadComparison(Samples(8, 1), Samples(8, -1), 1)) ==
+          "no speedup: no usable samples");
 }
 
 TEST_CASE("a run that a stop rule ended gives no verdict", "[bench][pure]") {

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/bench/read_comparison.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
+#include <string>
 
 namespace nanoserve {
 namespace {
@@ -29,11 +31,20 @@ std::optional<double> finite_ratio(double ratio) {
     return ratio > 0 && std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
 }
 
-// Two decimals and a point, whatever the locale says.
-std::string two_decimals(double value) {
-    std::array<char, 400> text{};  // the largest double has 309 digits before the point
-    const auto end =
-        std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, 2);
+// How many decimals it takes to see the first digit of `value` that is not 0.
+int decimals_to(double value) {
+    return value > 0 ? -static_cast<int>(std::floor(std::log10(value))) : 0;
+}
+
+// Two decimals and a point, whatever the locale says; more where two would hide how far the ratio
+// is from 1, which is what the verdict rests on, or leave less than two digits of it.
+std::string ratio_text(double ratio) {
+    const int num_decimals =
+        std::max({2, decimals_to(std::abs(ratio - 1)), decimals_to(ratio) + 1});
+    std::array<char, 400>
+        text{};  // a double has at most 309 digits before the point, or 326 behind
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), ratio,
+                                   std::chars_format::fixed, num_decimals);
     return std::string(text.data(), end.ptr);
 }
 
@@ -44,8 +55,8 @@ std::string describe_verdict(const ReadComparison& comparison) {
     }
     std::string text(to_string(verdict));
     if (const auto interval = comparison.ratio_interval()) {
-        text += " (95 % interval " + two_decimals(interval->low) + " to " +
-                two_decimals(interval->high) + ")";
+        text += " (95 % interval " + ratio_text(interval->low) + " to " +
+                ratio_text(interval->high) + ")";
     }
     return text;
 }
@@ -133,11 +144,14 @@ std::string describe(const ReadComparison& comparison) {
     if (comparison.clock_too_coarse()) {
         return "no speedup: the clock is too coarse, take more calls per sample";
     }
-    const auto speedup = comparison.speedup();
-    if (!speedup) {
+    if (comparison.baseline.samples_ns().empty() || comparison.candidate.samples_ns().empty()) {
         return "no speedup: no usable samples";
     }
-    return "speedup " + two_decimals(*speedup) + ", " + describe_verdict(comparison);
+    const auto speedup = comparison.speedup();
+    if (!speedup) {
+        return "no speedup: the samples are usable, but their ratio is beyond a double";
+    }
+    return "speedup " + ratio_text(*speedup) + ", " + describe_verdict(comparison);
 }
 
 }  // namespace nanoserve

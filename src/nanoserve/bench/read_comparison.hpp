@@ -75,7 +75,9 @@ struct ReadComparison {
     [[nodiscard]] Verdict verdict() const;
 };
 
-/// One line for people, such as "speedup 0.25, slower (95 % interval 0.24 to 0.26)".
+/// One line for people, such as "speedup 0.25, slower (95 % interval 0.24 to 0.26)". Ratios have
+/// two decimals, and more where it takes more to tell them from 1 and 0: "1.003". Without a speedup
+/// the line says why.
 [[nodiscard]] std::string describe(const ReadComparison& comparison);
 
 }  // namespace nanoserve
