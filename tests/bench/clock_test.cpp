@@ -47,6 +47,13 @@ TEST_CASE("FakeClock plays its intervals in order, whatever they are", "[bench][
     CHECK(clock.num_readings() == 10);
 }
 
+TEST_CASE("FakeClock plays fractions of a nanosecond as they are written", "[bench][pure]") {
+    FakeClock clock{0.1, 80.3, 1e-13, 5e-324, 1e300};
+    for (const double interval_ns : {0.1, 80.3, 1e-13, 5e-324, 1e300}) {
+        CHECK(next_interval_ns(clock) == interval_ns);
+    }
+}
+
 TEST_CASE("FakeClock says so when the script is over", "[bench][pure]") {
     FakeClock clock{70, 10};
     next_interval_ns(clock);

@@ -14,8 +14,8 @@ namespace nanoserve {
 /// Plays back a list of intervals: readings 0 and 1 lie `intervals_ns[0]` apart, readings 2 and 3
 /// lie `intervals_ns[1]` apart, and so on. One interval is one sample of the harness.
 ///
-/// An interval may be zero, negative or NaN, as those of a broken clock are. Each one starts at an
-/// origin of its own, so only the difference of a begin and its own end makes sense.
+/// An interval may be zero, negative or NaN, as those of a broken clock are, and comes out to the
+/// bit: each one starts at 0 anew, so only the difference of a begin and its own end makes sense.
 class FakeClock {
   public:
     /// The intervals in nanoseconds, in the order in which they will be measured.
