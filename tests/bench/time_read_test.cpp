@@ -166,6 +166,17 @@ TEST_CASE("a stop rule keeps to its minimum and its maximum", "[bench][pure]") {
     CHECK(time_read(clock, frozen_read, {.stop_rule = rule}).samples_ns().size() == 20);
 }
 
+TEST_CASE("a stop rule takes the place of num_samples, whatever that is", "[bench][pure]") {
+    const TimingOptions options{.num_samples = 0,
+                                .stop_rule = StopRule{.min_samples = 6, .max_samples = 9}};
+    CHECK_NOTHROW(require_valid(options));
+    test::SimulatedClock clock;
+    CHECK(time_read(
+              clock, [&] { clock.advance(10); }, options)
+              .samples_ns()
+              .size() == 6);
+}
+
 TEST_CASE("time_read refuses options that ask for no sample, naming value and limit",
           "[bench][pure]") {
     struct Refused {

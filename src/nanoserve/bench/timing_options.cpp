@@ -38,11 +38,12 @@ bool is_met(const StopRule& rule, std::span<const double> intervals_ns) {
 }  // namespace
 
 void require_valid(const TimingOptions& options) {
-    require_at_least_one("num_samples", options.num_samples);
-    require_at_least_one("calls_per_sample", options.calls_per_sample);
     if (options.stop_rule) {
         require_valid(*options.stop_rule);
+    } else {
+        require_at_least_one("num_samples", options.num_samples);
     }
+    require_at_least_one("calls_per_sample", options.calls_per_sample);
 }
 
 bool needs_another_sample(const TimingOptions& options, std::span<const double> intervals_ns) {

@@ -21,7 +21,7 @@ struct StopRule {
 
 /// What `time_read` and `compare_reads` do besides calling the clock and the reads.
 struct TimingOptions {
-    /// Samples per read, fixed beforehand. A `stop_rule` takes its place.
+    /// Samples per read, fixed beforehand. A `stop_rule` takes its place: then it may be 0.
     std::size_t num_samples = 400;
     /// Untimed calls of each read before the first sample.
     std::size_t num_warmup = 10;
