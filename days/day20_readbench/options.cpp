@@ -30,7 +30,9 @@ constexpr const char* kFooter =
     "output\n"
     "could not be written; 4 the picture could not be drawn (the CSV is kept). A run that is "
     "interrupted (a\n"
-    "shell then says 130 or 143) leaves the files of the run before it as they were.";
+    "shell then says 130 or 143) leaves files of the run before it as they were: all of them while "
+    "it\n"
+    "measures, both pictures while it draws.";
 
 // Flags as text, checked by CLI11; to_options turns them into what the program uses.
 struct Flags {

@@ -138,10 +138,10 @@ interrupt_sweep() { # interrupt_sweep SIGNAL
     wait "$pid"
 }
 
-expect_the_files_before() {
+expect_the_files_before() { # expect_the_files_before [LEFT]: no file is half-written, and this one alone is left beside
     local file
     for file in before/*; do cmp "$file" "${file#before/}"; done
-    expect "half-written files" "$(find . -name '*.tmp' | wc -l | tr -d ' ')" 0
+    expect "what is left beside" "$(find . -name '*.tmp')" "${1:+./$1}"
 }
 
 test_day_20_interrupted_leaves_the_files_of_the_run_before() {
@@ -203,6 +203,76 @@ test_day_20_plot_draws_from_the_files_alone() {
     rm day-20-readbench.csv
     expect status "$(status_of "$programs/day20_readbench/day20_plot" --data . --plots .)" 3
     says err.txt 'day-20-readbench.csv'
+}
+
+plot_day_20() { "$programs/day20_readbench/day20_plot" --data . --plots .; }
+
+test_a_full_disk_keeps_the_pictures_of_the_run_before() {
+    sweep_before
+    # No file may grow beyond 16 KiB, which is room for the script and not for the PNG; gnuplot's status is 0.
+    expect status "$(trap '' XFSZ; ulimit -f 16; status_of plot_day_20)" 4
+    says err.txt 'day20_plot: cannot draw ./paged-read-benchmark.png: cannot write ./paged-read-benchmark.png: File too large'
+    expect "lines on stderr" "$(num_lines err.txt)" 1
+    expect_the_files_before paged-read-benchmark.png.gp.tmp
+}
+
+test_two_plots_of_the_same_files_at_once_both_succeed() {
+    local first second=0
+    sweep_before
+    plot_day_20 >other.txt 2>&1 &
+    first=$!
+    expect status "$(status_of plot_day_20)" 0
+    wait "$first" || second=$?
+    expect "status of the other" "$second" 0
+    expect_the_files_before
+}
+
+slow_gnuplot() { # slow_gnuplot WORD: stands before gnuplot, and takes long for a script that has the word in its first line
+    mkdir bin
+    cat >bin/gnuplot <<STUB
+#!/bin/bash
+if read -r line <"\$2" && [[ \$line == *$1* ]]; then
+    echo \$\$ >"$scratch/drawing"
+    sleep 30
+fi
+exec "$(command -v gnuplot)" "\$@"
+STUB
+    chmod +x bin/gnuplot
+}
+
+end_while_it_draws() { # end_while_it_draws COMMAND: sends it a SIGTERM once the slow gnuplot is at work
+    local pid tries=0
+    rm -f drawing
+    PATH=$scratch/bin:$PATH "$@" &
+    pid=$!
+    until [[ -s drawing ]]; do
+        ((++tries < 300)) || { echo "nothing is drawn" && exit 1; }
+        sleep 0.1
+    done
+    kill "$pid"
+    wait "$pid"
+}
+
+test_a_plot_ended_while_it_draws_leaves_the_pictures_of_the_run_before() {
+    local begin=$SECONDS
+    sweep_before
+    sed -i 's/,gather,/,gathered,/' day-20-readbench.csv before/day-20-readbench.csv # another picture
+    sed -i 's/"gather"/"gathered"/' day-20-readbench.json before/day-20-readbench.json
+    slow_gnuplot svg # when the PNG is done
+    expect status "$(status_of end_while_it_draws "$programs/day20_readbench/day20_plot" --data . --plots .)" 143
+    expect_the_files_before
+    if kill -0 "$(<drawing)" 2>/dev/null; then echo "gnuplot is still there" && exit 1; fi
+    ((SECONDS - begin < 25)) || { echo "it waited for gnuplot" && exit 1; }
+}
+
+test_day_20_ended_while_it_draws_keeps_its_csv_and_the_pictures_before() {
+    sweep_before
+    slow_gnuplot png
+    expect status "$(status_of end_while_it_draws "$programs/day20_readbench/day20_readbench" --histories 16 \
+        --samples 6 --data . --plots .)" 143
+    expect "rows and header" "$(num_lines day-20-readbench.csv)" 4
+    rm before/day-20-readbench.*
+    expect_the_files_before
 }
 
 test_day_24_without_a_gpu_draws_the_ring() {

@@ -7,6 +7,7 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <report/signal_watch.hpp>
 #include <report/temporary_folder.hpp>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@
 using namespace nanoserve::report;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
-using nanoserve::report::testing::TemporaryFolder;
+using namespace nanoserve::report::testing;
 
 namespace {
 
@@ -52,31 +53,6 @@ ssize_t write_and_get_terminated(int descriptor, const void* bytes, std::size_t 
     ::raise(SIGTERM);
     return write_three_bytes(descriptor, bytes, num_bytes);
 }
-
-std::filesystem::path watched;
-volatile std::sig_atomic_t num_signals = 0;
-volatile std::sig_atomic_t was_complete = 0;
-
-void look_at_watched(int) {
-    num_signals = num_signals + 1;
-    was_complete = ::access(watched.c_str(), F_OK) == 0 ? 1 : 0;
-}
-
-// While it lives, SIGTERM only has a look whether `watched` is there.
-class SignalWatch {
-  public:
-    explicit SignalWatch(std::filesystem::path path) {
-        watched = std::move(path);
-        num_signals = 0;
-        old_ = std::signal(SIGTERM, look_at_watched);
-    }
-    SignalWatch(const SignalWatch&) = delete;
-    SignalWatch& operator=(const SignalWatch&) = delete;
-    ~SignalWatch() { std::signal(SIGTERM, old_); }
-
-  private:
-    void (*old_)(int) = nullptr;
-};
 
 ssize_t take_nothing(int, const void*, std::size_t) {
     return 0;

@@ -10,13 +10,15 @@
 
 namespace nanoserve::report::testing {
 
-/// Sets PATH to one folder, and back.
+/// Sets PATH to one folder, or puts one before the rest, and back.
 class ProgramPath {
   public:
-    explicit ProgramPath(const std::filesystem::path& folder) {
+    enum class Rest { gone, kept };
+
+    explicit ProgramPath(const std::filesystem::path& folder, Rest rest = Rest::gone) {
         const char* old = std::getenv("PATH");
         old_ = old == nullptr ? "" : old;
-        ::setenv("PATH", folder.c_str(), 1);
+        ::setenv("PATH", (folder.string() + (rest == Rest::kept ? ":" + old_ : "")).c_str(), 1);
     }
     ProgramPath(const ProgramPath&) = delete;
     ProgramPath& operator=(const ProgramPath&) = delete;

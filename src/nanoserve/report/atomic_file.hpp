@@ -4,19 +4,14 @@
 // half.
 #pragma once
 
-#include <sys/types.h>
+#include <nanoserve/report/temporary_file.hpp>
 
-#include <cstddef>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace nanoserve::report {
-
-/// The call that hands bytes to the operating system; it has the signature and the error rules of
-/// POSIX `write`.
-using WriteBytes = ssize_t (*)(int descriptor, const void* bytes, std::size_t num_bytes);
 
 /// A file that is to be written.
 struct NewFile {

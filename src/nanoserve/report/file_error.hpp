@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
+#include <nanoserve/report/one_line.hpp>
+
+#include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace nanoserve::report {
@@ -13,17 +16,13 @@ namespace nanoserve::report {
 /// the reason.
 class FileError : public std::runtime_error {
   public:
-    /// The message may quote a file: its control characters, line ends among them, become blanks.
-    explicit FileError(std::string message)
-        : std::runtime_error(without_controls(std::move(message))) {}
+    explicit FileError(std::string message) : std::runtime_error(one_line(std::move(message))) {}
 
-  private:
-    static std::string without_controls(std::string message) {
-        std::replace_if(
-            message.begin(), message.end(),
-            [](char character) { return static_cast<unsigned char>(character) < ' '; }, ' ');
-        return message;
-    }
+    /// "cannot write a.csv: No space left on device"; `verb` is "read" or "write", `error` an
+    /// errno.
+    FileError(const char* verb, const std::filesystem::path& path, int error)
+        : FileError(std::string("cannot ") + verb + " " + path.string() + ": " +
+                    std::generic_category().message(error)) {}
 };
 
 }  // namespace nanoserve::report

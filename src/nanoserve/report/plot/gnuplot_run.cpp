@@ -1,144 +1,102 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/report/file_error.hpp>
+#include <nanoserve/report/plot/gnuplot_process.hpp>
 #include <nanoserve/report/plot/gnuplot_run.hpp>
 #include <nanoserve/report/plot/gnuplot_script_file.hpp>
-#include <nanoserve/report/plot/gnuplot_text.hpp>
+#include <nanoserve/report/signal_hold.hpp>
+#include <nanoserve/report/temporary_file.hpp>
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <spawn.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <system_error>
+#include <algorithm>
+#include <list>
+#include <string_view>
 
 namespace nanoserve::report {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kInstall = "install it with \"apt-get install gnuplot-nox\"";
-
-[[noreturn]] void throw_system_error(const char* action, int error) {
-    throw PlotError(
-        fmt::format("cannot {} gnuplot: {}", action, std::generic_category().message(error)));
+// The last bytes of a file that is open for reading.
+std::string tail_of(int descriptor, std::size_t num_bytes) {
+    struct stat facts {};
+    if (::fstat(descriptor, &facts) != 0) {
+        return {};
+    }
+    std::string tail(std::min(num_bytes, static_cast<std::size_t>(facts.st_size)), '\0');
+    const auto offset = facts.st_size - static_cast<off_t>(tail.size());
+    const ssize_t num_read = ::pread(descriptor, tail.data(), tail.size(), offset);
+    tail.resize(num_read > 0 ? static_cast<std::size_t>(num_read) : 0);
+    return tail;
 }
 
-// Starts gnuplot with nothing on its input, its output thrown away, and its complaints in
-// `complaints`.
-// `-d` skips the start-up files of the user: the same script draws the same picture everywhere.
-pid_t spawn_gnuplot(const std::string& script, int complaints) {
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO);
-    std::string words[] = {"gnuplot", "-d", script};
-    char* const arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-    pid_t child = 0;
-    const int error = ::posix_spawnp(&child, "gnuplot", &actions, nullptr, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error == ENOENT) {
-        throw PlotError(fmt::format("gnuplot was not found: {}", kInstall));
+// A PNG ends with its empty chunk IEND and that chunk's checksum, an SVG with the end of its root.
+bool is_whole(const fs::path& path, std::string_view tail) {
+    if (path.extension() == ".png") {
+        return tail.ends_with("IEND\xae\x42\x60\x82");
     }
-    if (error != 0) {
-        throw_system_error("start", error);
-    }
-    return child;
+    return tail.substr(0, tail.find_last_not_of(" \n\r") + 1).ends_with("</svg>");
 }
 
-std::string read_to_end(int descriptor) {
-    std::string text;
-    char buffer[4096];
-    ssize_t num_bytes = 0;
-    while ((num_bytes = ::read(descriptor, buffer, sizeof buffer)) > 0 ||
-           (num_bytes < 0 && errno == EINTR)) {
-        text.append(buffer, num_bytes > 0 ? static_cast<std::size_t>(num_bytes) : 0);
-    }
-    return text;
-}
-
-int wait_for(pid_t child) {
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0) {
-        if (errno != EINTR) {
-            throw_system_error("wait for", errno);
-        }
-    }
-    return status;
-}
-
-// gnuplot repeats the command and points at a column before it says what is wrong: the last line
-// tells most.
-std::string last_line(std::string_view text) {
-    const std::size_t end = text.find_last_not_of(" \n\r\t");
-    if (end == std::string_view::npos) {
-        return "it gave no reason";
-    }
-    text = text.substr(0, end + 1);
-    const std::size_t line_end = text.find_last_of('\n');
-    return std::string(line_end == std::string_view::npos ? text : text.substr(line_end + 1));
-}
-
-void check_status(int status, std::string_view complaints) {
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-        throw PlotError(fmt::format("gnuplot was not found: {}", kInstall));
-    }
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        throw PlotError(fmt::format("gnuplot failed with exit code {} ({}); if it is broken, {}",
-                                    code, last_line(complaints), kInstall));
+// gnuplot's status is 0 on a full disk, too. A disk that is full takes no more from us either.
+void check_picture(const fs::path& path, TemporaryFile& picture) {
+    const std::string tail = tail_of(picture.descriptor(), 64);
+    if (!is_whole(path, tail)) {
+        picture.write_all(std::string(std::size_t{1} << 16, '\0'), &::write);
+        throw PlotError(fmt::format("gnuplot reported success but drew {}; if it is broken, {}",
+                                    tail.empty() ? "nothing" : "half a picture", kInstallGnuplot));
     }
 }
 
-void check_picture(const fs::path& picture) {
-    std::error_code error;
-    const std::uintmax_t num_bytes = fs::file_size(picture, error);
-    if (error || num_bytes == 0) {
-        throw PlotError(fmt::format("gnuplot reported success but drew nothing; {}", kInstall));
+// Leaves the script under the given name and says so. Somebody who ended the program has no use for
+// it.
+std::string keep_script(TemporaryFile& script, const fs::path& path) {
+    if (SignalHold::one_waits()) {
+        return {};
+    }
+    try {
+        script.rename_to(path);
+        return "; the script with the data is " + path.string();
+    } catch (const FileError&) {
+        return {};
+    }
+}
+
+void draw_one(const Picture& picture, TemporaryFile& file, std::chrono::milliseconds limit) {
+    const fs::path kept_script(picture.path.string() + ".gp.tmp");
+    TemporaryFile script(kept_script);
+    write_gnuplot_script(script.path(),
+                         fmt::format("set terminal {}\n{}", picture.terminal, picture.commands));
+    try {
+        run_gnuplot(script.path(), file.descriptor(), limit);
+        check_picture(picture.path, file);
+    } catch (const std::exception& error) {
+        throw PlotError(error.what() + keep_script(script, kept_script));
     }
 }
 
 }  // namespace
 
-void run_gnuplot(const fs::path& script_path) {
-    int pipe_ends[2];
-    if (::pipe2(pipe_ends, O_CLOEXEC) != 0) {
-        throw_system_error("start", errno);
+void draw_pictures(std::span<const Picture> pictures, std::chrono::milliseconds limit) {
+    const SignalHold hold;
+    std::list<TemporaryFile> files;
+    for (const Picture& picture : pictures) {
+        try {
+            draw_one(picture, files.emplace_back(picture.path), limit);
+            files.back().flush();
+        } catch (const std::exception& error) {
+            throw PlotError(fmt::format("cannot draw {}: {}", picture.path.string(), error.what()));
+        }
     }
-    pid_t child = 0;
     try {
-        // An absolute path cannot be taken for an option.
-        child = spawn_gnuplot(fs::absolute(script_path).string(), pipe_ends[1]);
-    } catch (...) {
-        ::close(pipe_ends[0]);
-        ::close(pipe_ends[1]);
-        throw;
+        for (TemporaryFile& file : files) {
+            file.rename_to_target();
+        }
+    } catch (const FileError& error) {
+        throw PlotError(error.what());
     }
-    ::close(pipe_ends[1]);
-    const std::string complaints = read_to_end(pipe_ends[0]);
-    ::close(pipe_ends[0]);
-    check_status(wait_for(child), complaints);
-}
-
-void draw_picture(std::string_view commands, std::string_view terminal, const fs::path& picture) {
-    const fs::path script(picture.string() + ".gp.tmp");
-    const fs::path unfinished(picture.string() + ".tmp");
-    std::error_code ignored;
-    fs::remove(unfinished, ignored);
-    write_gnuplot_script(script,
-                         fmt::format("set terminal {}\nset output {}\n{}unset output\n", terminal,
-                                     gnuplot_literal(unfinished.string()), commands));
-    try {
-        run_gnuplot(script);
-        check_picture(unfinished);
-        fs::rename(unfinished, picture);
-    } catch (const std::exception& error) {
-        fs::remove(unfinished, ignored);
-        throw PlotError(fmt::format("cannot draw {}: {}; the script with the data is {}",
-                                    picture.string(), error.what(), script.string()));
-    }
-    fs::remove(script, ignored);
 }
 
 }  // namespace nanoserve::report

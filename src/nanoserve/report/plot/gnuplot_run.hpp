@@ -1,33 +1,36 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-// From a gnuplot script to a picture, with every failure said aloud.
+// From gnuplot commands to pictures.
 #pragma once
 
+#include <nanoserve/report/plot/plot_error.hpp>
+
+#include <chrono>
 #include <filesystem>
-#include <stdexcept>
-#include <string_view>
+#include <span>
+#include <string>
 
 namespace nanoserve::report {
 
-/// A picture could not be drawn. `what()` is one line: what failed, the remedy, and where the
-/// script was left.
-class PlotError : public std::runtime_error {
-  public:
-    using std::runtime_error::runtime_error;
+/// A picture that is to be drawn.
+struct Picture {
+    std::filesystem::path path;  ///< ends in .png or .svg
+    std::string terminal;        ///< the argument of gnuplot's `set terminal`
+    std::string commands;        ///< that draw on whatever terminal and output are set
 };
 
-/// Runs the program `gnuplot` on a script file and waits for it. Throws `PlotError` when there is
-/// no such program (with the package to install) and when it fails (with the first line that it
-/// said). Raises no SIGPIPE.
-void run_gnuplot(const std::filesystem::path& script_path);
+/// How long gnuplot may take for one picture; it needs less than a second.
+inline constexpr std::chrono::milliseconds kGnuplotLimit = std::chrono::minutes(1);
 
-/// Draws one picture and moves it to `picture` when it is whole. `commands` draws on whatever
-/// terminal and output are set; `terminal` is the argument of gnuplot's `set terminal`.
+/// Draws pictures that belong together; when all are whole and on the disk, they take their names.
+/// gnuplot sees no path of a picture: it draws on its standard output, which is the file.
 ///
-/// On failure the old picture stays, the script, which holds the data, is left beside it as
-/// `<picture>.gp.tmp`, and `PlotError` says so. Throws `PlotError` also when the folder of
-/// `picture` is missing.
-void draw_picture(std::string_view commands, std::string_view terminal,
-                  const std::filesystem::path& picture);
+/// On failure the old pictures stay. Where gnuplot failed, the script, which holds the data, is
+/// left beside the picture as `<picture>.gp.tmp`, and `PlotError` says so; it draws on standard
+/// output. Throws `PlotError` also when the folder of a picture is missing or its disk full.
+///
+/// SIGINT, SIGTERM and SIGHUP end gnuplot at once and this program when no file is left half done.
+void draw_pictures(std::span<const Picture> pictures,
+                   std::chrono::milliseconds limit = kGnuplotLimit);
 
 }  // namespace nanoserve::report

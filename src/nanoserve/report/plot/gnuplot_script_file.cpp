@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-#include <nanoserve/report/plot/gnuplot_run.hpp>
 #include <nanoserve/report/plot/gnuplot_script_file.hpp>
+#include <nanoserve/report/plot/plot_error.hpp>
 
 #include <fmt/core.h>
 #include <gnuplot-iostream.h>

@@ -8,8 +8,7 @@
 
 namespace nanoserve::report {
 
-/// A gnuplot string that means exactly `text`: quotes, backslashes and line ends are safe. For file
-/// names.
+/// A gnuplot string that means exactly `text`: quotes, backslashes and line ends are safe.
 [[nodiscard]] std::string gnuplot_literal(std::string_view text);
 
 /// The same for text that is drawn in enhanced mode, where "read_floor" would come out with a

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <string>
+#include <utility>
 
 namespace nanoserve::report {
 namespace {
@@ -20,12 +21,17 @@ std::string terminal(const char* name, double font_scale, double line_width) {
 }  // namespace
 
 void draw_png_and_svg(std::string_view commands, const std::filesystem::path& out_stem) {
-    draw_picture(fmt::format("point_scale = {}\n{}", 1.0, commands), terminal("pngcairo", 1.0, 1.6),
-                 out_stem.string() + ".png");
+    const auto picture = [&](const char* suffix, std::string terminal, double point_scale) {
+        return Picture{out_stem.string() + suffix, std::move(terminal),
+                       fmt::format("point_scale = {}\n{}", point_scale, commands)};
+    };
     // An SVG counts a font in pixels where a PNG counts it in points, which are 4/3 pixels, and its
     // markers and lines come out larger.
-    draw_picture(fmt::format("point_scale = {}\n{}", 0.6, commands),
-                 terminal("svg dynamic", 4.0 / 3.0, 1.3), out_stem.string() + ".svg");
+    const Picture pictures[] = {
+        picture(".png", terminal("pngcairo", 1.0, 1.6), 1.0),
+        picture(".svg", terminal("svg dynamic", 4.0 / 3.0, 1.3), 0.6),
+    };
+    draw_pictures(pictures);
 }
 
 }  // namespace nanoserve::report

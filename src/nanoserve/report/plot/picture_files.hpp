@@ -12,7 +12,7 @@ namespace nanoserve::report {
 
 /// Draws `<out_stem>.png` and `<out_stem>.svg`, both `kPictureWidth` by `kPictureHeight`. The
 /// commands find the variable `point_scale` set, by which they multiply the sizes of their markers.
-/// Throws as `draw_picture` does.
+/// Both are replaced, or neither; throws as `draw_pictures` does.
 void draw_png_and_svg(std::string_view commands, const std::filesystem::path& out_stem);
 
 }  // namespace nanoserve::report

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The nanoserve authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <list>
+#include <string>
+#include <string_view>
+
+namespace nanoserve::report {
+
+/// The call that hands bytes to the operating system; it has the signature and the error rules of
+/// POSIX `write`.
+using WriteBytes = ssize_t (*)(int descriptor, const void* bytes, std::size_t num_bytes);
+
+/// A new file beside the one that it is to replace, under a name that nobody else has. It is
+/// removed again unless it took another name. Needs a `SignalHold` around its life.
+class TemporaryFile {
+  public:
+    /// Makes the file, empty. Throws `FileError`, which names `target`: a folder that is missing or
+    /// takes no file, a name that is too long, a folder in the target's place.
+    explicit TemporaryFile(std::filesystem::path target);
+
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+    ~TemporaryFile();
+
+    /// Open for reading and writing; above those of the standard streams, so that a stream which is
+    /// closed never ends in the file. -1 after `flush`.
+    [[nodiscard]] int descriptor() const { return descriptor_; }
+
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+    /// Appends all bytes. Throws `FileError`.
+    void write_all(std::string_view contents, WriteBytes write_bytes);
+
+    /// Brings the bytes to the disk and closes the file. Throws `FileError`.
+    void flush();
+
+    /// Takes the name. Throws `FileError`.
+    void rename_to(const std::filesystem::path& path);
+    void rename_to_target() { rename_to(target_); }
+
+  private:
+    std::filesystem::path target_;
+    std::filesystem::path path_;
+    int descriptor_ = -1;
+    bool renamed_ = false;
+};
+
+}  // namespace nanoserve::report
