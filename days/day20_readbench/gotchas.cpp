@@ -8,6 +8,7 @@
 #include <nanoserve/bench/clock.hpp>
 #include <nanoserve/bench/time_read.hpp>
 #include <nanoserve/report/number_text.hpp>
+#include <nanoserve/report/standard_error.hpp>
 
 #include <fmt/core.h>
 
@@ -89,7 +90,7 @@ ExitStatus time_the_step(const Options& options) {
     try {
         (void)time_read(clock, step, {.num_samples = options.num_samples});
     } catch (const std::runtime_error& error) {
-        fmt::print(stderr, "day20: {}\n", error.what());
+        report::complain("day20", error.what());
         return kMeasurementFailed;
     }
     fmt::print("{} more steps still found room; ask for more --samples to see the pool run out\n",

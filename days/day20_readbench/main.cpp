@@ -10,6 +10,7 @@
 #include <nanoserve/report/number_text.hpp>
 #include <nanoserve/report/plot/gnuplot_run.hpp>
 #include <nanoserve/report/program_end.hpp>
+#include <nanoserve/report/standard_error.hpp>
 #include <nanoserve/report/table.hpp>
 
 #include <fmt/core.h>
@@ -26,8 +27,9 @@ constexpr const char* kProgram = "day20";
 
 // A line that says what is being measured: rewritten in place on a terminal.
 void show_progress(std::size_t index, std::size_t count, std::int64_t seq_len) {
-    fmt::print(stderr, "{}measuring {} of {}: {} tokens{}", isatty(2) ? "\r" : "", index + 1, count,
-               seq_len, isatty(2) && index + 1 < count ? "   " : "\n");
+    report::print_stderr(fmt::format("{}measuring {} of {}: {} tokens{}", isatty(2) ? "\r" : "",
+                                     index + 1, count, seq_len,
+                                     isatty(2) && index + 1 < count ? "   " : "\n"));
 }
 
 void print_fits(std::span<const SweepPoint> points, std::span<const report::ReadRow> rows,
@@ -100,7 +102,7 @@ ExitStatus run_sweep(const Options& options) {
 int run(int argc, char** argv) {
     const auto parsed = parse_options(argc, argv);
     if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
-        return report_refusal(*refusal);
+        return report::end_at_once(kProgram, refusal->status, refusal->text);
     }
     const auto& options = std::get<Options>(parsed);
     if (options.time_the_step) {

@@ -153,15 +153,6 @@ std::variant<Options, Refusal> parse_options(int argc, const char* const* argv) 
     }
 }
 
-int report_refusal(const Refusal& refusal) {
-    if (refusal.status == kFine) {
-        fmt::print("{}\n", refusal.text);
-    } else {
-        fmt::print(stderr, "day20: {}\n", refusal.text);
-    }
-    return refusal.status;
-}
-
 std::vector<std::pair<std::string, std::string>> to_pairs(const Options& options) {
     return {{"histories", fmt::format("{}", fmt::join(options.histories, ","))},
             {"reads", fmt::format("{}", fmt::join(options.reads, ","))},

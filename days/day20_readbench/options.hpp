@@ -66,9 +66,6 @@ struct Refusal {
 /// Reads the command line.
 [[nodiscard]] std::variant<Options, Refusal> parse_options(int argc, const char* const* argv);
 
-/// Prints the text to where it belongs and returns the exit status.
-int report_refusal(const Refusal& refusal);
-
 /// The options as names and values, for the sidecar.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> to_pairs(const Options& options);
 

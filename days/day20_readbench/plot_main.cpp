@@ -21,7 +21,7 @@ constexpr const char* kProgram = "day20_plot";
 int draw(int argc, char** argv) {
     const auto parsed = parse_options(argc, argv);
     if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
-        return report_refusal(*refusal);
+        return report::end_at_once(kProgram, refusal->status, refusal->text);
     }
     const auto& options = std::get<Options>(parsed);
     draw_plots(options);

@@ -55,9 +55,7 @@ void measure_all(const Options& options) {
 int run(int argc, char** argv) {
     const auto parsed = parse_options(argc, argv);
     if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
-        fmt::print(refusal->status == kFine ? stdout : stderr, "{}{}\n",
-                   refusal->status == kFine ? "" : "day21: ", refusal->text);
-        return refusal->status;
+        return report::end_at_once(kProgram, refusal->status, refusal->text);
     }
     const Options& options = std::get<Options>(parsed);
     if (options.warm_up) {

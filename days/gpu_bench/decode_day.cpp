@@ -74,9 +74,7 @@ ReadResult foretold_ceiling(const char* read, const char* layout, double predict
 int run(DecodeDay day, int argc, const char* const* argv) {
     const auto parsed = parse_decode_options(day, argc, argv);
     if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
-        fmt::print(refusal->status == kFine ? stdout : stderr, "{}{}\n",
-                   refusal->status == kFine ? "" : day.program + ": ", refusal->text);
-        return refusal->status;
+        return report::end_at_once(day.program, refusal->status, refusal->text);
     }
     const DecodeOptions& options = std::get<DecodeOptions>(parsed);
     day.reads = reads_of(day, options.set);

@@ -4,13 +4,12 @@
 
 #include <nanoserve/attention/instruction_set.hpp>
 #include <nanoserve/report/provenance.hpp>
+#include <nanoserve/report/standard_error.hpp>
 
 #include <fmt/core.h>
 #include <options.hpp>
 #include <sweep.hpp>
 #include <sweep_files.hpp>
-
-#include <cstdio>
 
 namespace nanoserve::replay {
 
@@ -23,8 +22,8 @@ OwnRows measure_own_machine(const OwnRun& run) {
     options.cache = day20::CacheState::cold;  // as a GPU's reads are
     std::vector<day20::SweepPoint> points;
     for (const std::int64_t seq_len : run.histories) {
-        fmt::print(stderr, "replay: measuring {} of {}: {} tokens\n", points.size() + 1,
-                   run.histories.size(), seq_len);
+        report::complain("replay", fmt::format("measuring {} of {}: {} tokens", points.size() + 1,
+                                               run.histories.size(), seq_len));
         points.push_back(day20::measure(options, seq_len));
     }
     const auto provenance = report::collect_provenance(to_string(options.instruction_set));

@@ -9,6 +9,7 @@
 #include <nanoserve/report/plot/plot_road.hpp>
 #include <nanoserve/report/program_end.hpp>
 #include <nanoserve/report/record.hpp>
+#include <nanoserve/report/standard_error.hpp>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -74,8 +75,8 @@ void draw_road(const Folders& folders) {
             foot.push_back(fmt::format("Day {}: {}", day.number, source_of(record, day.csv)));
             days.push_back({day.number, day.idea, day.read, std::move(record.rows)});
         } else {
-            fmt::print(stderr, "road_plot: Day {} is left out: {} is missing\n", day.number,
-                       csv.string());
+            report::complain(kProgram, fmt::format("Day {} is left out: {} is missing", day.number,
+                                                   csv.string()));
         }
     }
     // The newest is enough: a line for each day would leave the picture no room.

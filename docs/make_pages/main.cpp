@@ -18,6 +18,7 @@
 
 #include <nanoserve/report/atomic_file.hpp>
 #include <nanoserve/report/program_end.hpp>
+#include <nanoserve/report/standard_error.hpp>
 
 #include <fmt/core.h>
 
@@ -38,7 +39,7 @@ namespace {
 using Paths = std::span<const std::filesystem::path>;
 
 void complain(const std::filesystem::path& page, std::size_t line, std::string_view text) {
-    fmt::print(stderr, "{}:{}: {}\n", page.string(), line, text);
+    report::print_stderr(fmt::format("{}:{}: {}\n", page.string(), line, text));
 }
 
 // The page with its slots filled, or nothing, having said why.
@@ -77,9 +78,9 @@ bool write_pages(const std::filesystem::path& root, const std::filesystem::path&
         }
     }
     if (!fine) {
-        fmt::print(stderr,
-                   "The pages are written for the recorded files. Are yours from a run of "
-                   "your own? git checkout data brings the recorded ones back.\n");
+        report::print_stderr(
+            "The pages are written for the recorded files. Are yours from a run of "
+            "your own? git checkout data brings the recorded ones back.\n");
     }
     return fine;
 }
@@ -130,8 +131,8 @@ int run(int argc, char** argv) {
     if (is("check", 2)) {
         return check_pages(paths.subspan(1)) ? 0 : 1;
     }
-    fmt::print(stderr,
-               "make_pages write ROOT FOLDER PAGE... | update ROOT PAGE... | check PAGE...\n");
+    report::print_stderr(
+        "make_pages write ROOT FOLDER PAGE... | update ROOT PAGE... | check PAGE...\n");
     return 2;
 }
 

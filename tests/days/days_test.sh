@@ -484,6 +484,13 @@ arguments_of() { # arguments_of PROGRAM: a short run of it, one argument a line;
     esac
 }
 
+programs_of_days() { # all of them, one a line
+    local program
+    for program in "$programs"/*/{day*,replay,road_plot}; do
+        if [[ -f $program && -x $program ]]; then printf '%s\n' "$program"; fi
+    done
+}
+
 onto_a_full_disk() { # onto_a_full_disk PROGRAM ARGS: on a machine without a GPU
     CUDA_VISIBLE_DEVICES='' "$@" 2>err.txt >/dev/full
 }
@@ -502,8 +509,7 @@ test_a_full_standard_output_fails_every_program_as_a_file_does() {
     [[ -w /dev/full ]] || exit 4 # not this system's
     expect status "$(status_of day day20_readbench --histories 16 --samples 6 --data . --plots .)" 0
     touch out.txt
-    for program in "$programs"/*/{day*,replay,road_plot}; do
-        if [[ ! -f $program || ! -x $program ]]; then continue; fi
+    for program in $(programs_of_days); do
         mapfile -t words < <(arguments_of "${program##*/}")
         expect_lost_output "$program" "${words[@]}"
         case ${program##*/} in day16_* | day19_*) ;; *) expect_lost_output "$program" --help ;; esac
@@ -514,6 +520,40 @@ test_a_full_standard_output_fails_every_program_as_a_file_does() {
         expect_lost_output "$programs/day20_readbench/day20_readbench" --histories 16 --samples 20 "$words"
     done
     expect_lost_output "$programs/day21_kernel/day21_kernel" --warm-up
+}
+
+without_stderr() { # without_stderr PROGRAM ARGS: the statuses with stderr on a full disk and with stderr closed
+    local full=0 closed=0
+    CUDA_VISIBLE_DEVICES='' "$@" >out.txt 2>/dev/full || full=$?
+    CUDA_VISIBLE_DEVICES='' "$@" >out.txt 2>&- || closed=$?
+    echo "$full $closed"
+}
+
+test_a_standard_error_that_cannot_be_written_changes_no_status() {
+    local program words number=0 day20=$programs/day20_readbench/day20_readbench
+    [[ -w /dev/full ]] || exit 4
+    touch err.txt
+    expect status "$(status_of day day20_readbench --histories 16 --samples 6 --data . --plots .)" 0
+    for program in $(programs_of_days); do
+        mapfile -t words < <(arguments_of "${program##*/}")
+        expect "statuses of ${program##*/}" "$(without_stderr "$program" "${words[@]}")" '0 0'
+        case ${program##*/} in
+            day16_* | day19_*) ;;
+            *) expect "statuses of ${program##*/} --bogus" "$(without_stderr "$program" --bogus)" '2 2' ;;
+        esac
+        number=$((number + 1))
+    done
+    ((number >= 14)) || { echo "only $number programs were found" && exit 1; }
+    expect "statuses without a folder" "$(without_stderr "$day20" --data nowhere)" '3 3'
+    expect "statuses of a pool that runs out" "$(without_stderr "$day20" --time-the-step)" '1 1'
+    expect "statuses of a missing file" "$(without_stderr "$programs/road/road_plot" day25 --data . --plots .)" '3 3'
+    expect "statuses of replay's own run" "$(without_stderr "$programs/replay/replay" \
+        "$data/day-21-kernel-h200.csv" --samples 6 --longest 16)" '0 0'
+    rm day-20-readbench.* paged-read-benchmark.*
+    expect "statuses of a sweep" "$(without_stderr "$day20" --histories 16 --samples 6 --data . --plots .)" '0 0'
+    expect "rows and header" "$(num_lines day-20-readbench.csv)" 4
+    [[ -s day-20-readbench.json && -s paged-read-benchmark.png && -s paged-read-benchmark.svg ]]
+    if grep -q measuring day-20-readbench.* paged-read-benchmark.*; then echo "stderr is in a file" && exit 1; fi
 }
 
 test_a_failure_keeps_its_status_on_a_full_standard_output() {

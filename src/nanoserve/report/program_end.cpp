@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program_end.hpp"
 
+#include <nanoserve/report/standard_error.hpp>
+
 #include <fmt/core.h>
 
 #include <cerrno>
@@ -13,8 +15,7 @@ namespace nanoserve::report {
 namespace {
 
 void say_output_failed(std::string_view program, const std::error_code& reason) {
-    fmt::print(stderr, "{}: cannot write standard output{}\n", program,
-               reason ? ": " + reason.message() : "");
+    complain(program, "cannot write standard output" + (reason ? ": " + reason.message() : ""));
 }
 
 }  // namespace
@@ -29,6 +30,15 @@ int end_program(std::string_view program, int status) {
     return status == 0 ? kOutputFailed : status;
 }
 
+int end_at_once(std::string_view program, int status, std::string_view text) {
+    if (status == 0) {
+        fmt::print("{}\n", text);
+    } else {
+        complain(program, text);
+    }
+    return status;
+}
+
 int fail_program(std::string_view program, int status, const std::exception& error) {
     // fmt::print throws what the system said, under words that name no file.
     const auto* said = dynamic_cast<const std::system_error*>(&error);
@@ -36,7 +46,7 @@ int fail_program(std::string_view program, int status, const std::exception& err
         say_output_failed(program, said->code());
         return kOutputFailed;
     }
-    fmt::print(stderr, "{}: {}\n", program, error.what());
+    complain(program, error.what());
     return status;
 }
 

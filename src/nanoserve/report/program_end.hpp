@@ -18,6 +18,10 @@ inline constexpr int kOutputFailed = 3;
 /// front and the system's reason.
 [[nodiscard]] int end_program(std::string_view program, int status);
 
+/// For a program that has nothing to do: prints `text`, the help, when `status` is 0, else says it
+/// in one line on stderr, with `program` in front. Returns `status`.
+[[nodiscard]] int end_at_once(std::string_view program, int status, std::string_view text);
+
 /// For a program that `error` ended: says it in one line on stderr, with `program` in front, and
 /// returns `status`; or `kOutputFailed` when the error is a print that standard output didn't take.
 [[nodiscard]] int fail_program(std::string_view program, int status, const std::exception& error);
