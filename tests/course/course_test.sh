@@ -247,6 +247,39 @@ test_a_full_standard_output_is_status_1() {
     done
 }
 
+expect_status_without_stderr() { # expect_status_without_stderr N ARGS: with stderr on a full disk, and closed
+    local words=(env -i "PATH=$bin" "COURSE_ETC=$etc" "$repo/course" "${@:2}")
+    status=0
+    (cd "$here" && "${words[@]}" </dev/null >"$scratch/out" 2>/dev/full) || status=$?
+    [[ $status == "$1" ]] || fail "wanted exit status $1 of ${*:2} with stderr on a full disk"
+    status=0
+    (cd "$here" && "${words[@]}" </dev/null >"$scratch/out" 2>&-) || status=$?
+    [[ $status == "$1" ]] || fail "wanted exit status $1 of ${*:2} with stderr closed"
+}
+
+test_a_standard_error_that_cannot_be_written_changes_no_status() {
+    local words
+    [[ -w /dev/full ]] || exit 4
+    run_course start 19
+    make_check day19 <<<'echo "0 of 1 behaviours"; exit 42'
+    for words in nonsense run 'run 99' 'start 16' 'list all' 'test nonsense'; do
+        # shellcheck disable=SC2086 # some are two words
+        expect_status_without_stderr 2 $words
+    done
+    expect_status_without_stderr 7 run 19
+    expect_status_without_stderr 1 check 19
+    expect_status_without_stderr 0 test
+    expect_status_without_stderr 0 --dry-run run 19
+    lose_packages libfmt-dev
+    expect_status_without_stderr 0 test
+    make_stub id <<<'echo 1000'
+    rm "$bin/sudo"
+    expect_status_without_stderr 3 test
+    printf 'ID=fedora\nVERSION_ID=41\n' >"$etc/os-release"
+    rm "$bin/ninja"
+    expect_status_without_stderr 3 test
+}
+
 # ---- Running
 
 test_passes_arguments_through_untouched() {
