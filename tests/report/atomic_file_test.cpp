@@ -7,16 +7,21 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <fcntl.h>
 #include <report/signal_watch.hpp>
 #include <report/temporary_folder.hpp>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <string>
-#include <utility>
+#include <thread>
 #include <vector>
 
 using namespace nanoserve::report;
@@ -56,6 +61,25 @@ ssize_t write_and_get_terminated(int descriptor, const void* bytes, std::size_t 
 
 ssize_t take_nothing(int, const void*, std::size_t) {
     return 0;
+}
+
+// A target such as a mount point, which no file can replace.
+int rename_all_but_c(const char* from, const char* to) {
+    if (std::filesystem::path(to).filename() == "c") {
+        errno = EBUSY;
+        return -1;
+    }
+    return ::rename(from, to);
+}
+
+std::atomic<bool> is_between_renames = false;
+
+int rename_slowly(const char* from, const char* to) {
+    const int status = ::rename(from, to);
+    is_between_renames = true;
+    is_between_renames.notify_all();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return status;
 }
 
 }  // namespace
@@ -122,6 +146,7 @@ TEST_CASE("reading a missing file names it", "[report][pure]") {
 TEST_CASE("files that belong together are replaced all or none", "[report][pure]") {
     const TemporaryFolder folder;
     const std::vector<NewFile> old = {{folder.path() / "a", "old"}, {folder.path() / "b", "old"}};
+    CHECK_NOTHROW(write_files_atomically({}));
     write_files_atomically(old);
     const std::vector<NewFile> too_large = {{folder.path() / "a", ""},
                                             {folder.path() / "b", "0123456789"}};
@@ -134,6 +159,45 @@ TEST_CASE("files that belong together are replaced all or none", "[report][pure]
     CHECK_THROWS_AS(write_files_atomically(too_large), FileError);
     CHECK(read_file(folder.path() / "a") == "old");
     CHECK(folder.names() == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("a name that can't be taken leaves all files that belong together as they were",
+          "[report][pure]") {
+    const TemporaryFolder folder;
+    const std::vector<NewFile> old = {{folder.path() / "a", "old"}, {folder.path() / "c", "old"}};
+    write_files_atomically(old);
+    const std::vector<NewFile> files = {
+        {folder.path() / "a", "new"}, {folder.path() / "b", "new"}, {folder.path() / "c", "new"}};
+    CHECK_THROWS_MATCHES(write_files_atomically(files, &::write, rename_all_but_c), FileError,
+                         MessageMatches(ContainsSubstring("/c: Device or resource busy")));
+    CHECK(read_file(folder.path() / "a") == "old");
+    CHECK(read_file(folder.path() / "c") == "old");
+    CHECK(folder.names() == std::vector<std::string>{"a", "c"});
+}
+
+TEST_CASE("files of two writers at once are those of one", "[report][pure]") {
+    const TemporaryFolder folder;
+    const auto pair_of = [&](const char* contents) {
+        return std::vector<NewFile>{{folder.path() / "a", contents},
+                                    {folder.path() / "b", contents}};
+    };
+    is_between_renames = false;
+    std::thread first([&] { write_files_atomically(pair_of("first"), &::write, rename_slowly); });
+    is_between_renames.wait(false);
+    write_files_atomically(pair_of("second"));
+    first.join();
+    CHECK(read_file(folder.path() / "a") == "second");
+    CHECK(read_file(folder.path() / "b") == "second");
+    CHECK(folder.names() == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("a writer that was stopped in the middle stops no other", "[report][pure]") {
+    const TemporaryFolder folder;
+    const int stopped = ::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY);
+    REQUIRE(::flock(stopped, LOCK_EX) == 0);
+    write_file_atomically(folder.path() / "a", "new");
+    CHECK(read_file(folder.path() / "a") == "new");
+    ::close(stopped);
 }
 
 TEST_CASE("a signal in the middle of a file waits until the file is whole", "[report][pure]") {

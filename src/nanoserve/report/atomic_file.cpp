@@ -30,16 +30,15 @@ void write_files_atomically(std::span<const NewFile> files) {
     write_files_atomically(files, &::write);
 }
 
-void write_files_atomically(std::span<const NewFile> files, WriteBytes write_bytes) {
+void write_files_atomically(std::span<const NewFile> files, WriteBytes write_bytes,
+                            RenameFile rename_file) {
     const SignalHold hold;
     std::list<TemporaryFile> written;
     for (const NewFile& file : files) {
         written.emplace_back(file.path).write_all(file.contents, write_bytes);
         written.back().flush();
     }
-    for (TemporaryFile& file : written) {
-        file.rename_to_target();
-    }
+    replace_targets(written, rename_file);
 }
 
 void require_writable(const std::filesystem::path& folder) {

@@ -4,6 +4,7 @@
 // half.
 #pragma once
 
+#include <nanoserve/report/replace_targets.hpp>
 #include <nanoserve/report/temporary_file.hpp>
 
 #include <filesystem>
@@ -32,11 +33,13 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
                            WriteBytes write_bytes);
 
 /// The same for files that belong together: all bytes are on the disk before the first file takes
-/// its name, so a failure to write one leaves all of them as they were.
+/// its name, so a failure to write one leaves all of them as they were, and so does a name that
+/// can't be taken; see `replace_targets`.
 void write_files_atomically(std::span<const NewFile> files);
 
-/// The same with another `write`.
-void write_files_atomically(std::span<const NewFile> files, WriteBytes write_bytes);
+/// The same with another `write` and `rename`.
+void write_files_atomically(std::span<const NewFile> files, WriteBytes write_bytes,
+                            RenameFile rename_file = &::rename);
 
 /// Throws `FileError` unless `folder` is one in which a file can be made: makes one and removes it.
 /// To be asked before the minutes that a measurement takes.

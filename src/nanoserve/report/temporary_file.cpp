@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -41,7 +40,7 @@ TemporaryFile::~TemporaryFile() {
     if (descriptor_ >= 0) {
         ::close(descriptor_);
     }
-    if (!renamed_) {
+    if (!is_released_) {
         ::unlink(path_.c_str());
     }
 }
@@ -68,13 +67,6 @@ void TemporaryFile::flush() {
     if (::close(std::exchange(descriptor_, -1)) != 0) {
         throw FileError("write", target_, errno);
     }
-}
-
-void TemporaryFile::rename_to(const std::filesystem::path& path) {
-    if (std::rename(path_.c_str(), path.c_str()) != 0) {
-        throw FileError("write", path, errno);
-    }
-    renamed_ = true;
 }
 
 }  // namespace nanoserve::report

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <list>
 #include <string>
 #include <string_view>
 
@@ -17,7 +16,7 @@ namespace nanoserve::report {
 using WriteBytes = ssize_t (*)(int descriptor, const void* bytes, std::size_t num_bytes);
 
 /// A new file beside the one that it is to replace, under a name that nobody else has. It is
-/// removed again unless it took another name. Needs a `SignalHold` around its life.
+/// removed again unless it is released. Needs a `SignalHold` around its life.
 class TemporaryFile {
   public:
     /// Makes the file, empty. Throws `FileError`, which names `target`: a folder that is missing or
@@ -33,6 +32,7 @@ class TemporaryFile {
     [[nodiscard]] int descriptor() const { return descriptor_; }
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] const std::filesystem::path& target() const { return target_; }
 
     /// Appends all bytes. Throws `FileError`.
     void write_all(std::string_view contents, WriteBytes write_bytes);
@@ -40,15 +40,14 @@ class TemporaryFile {
     /// Brings the bytes to the disk and closes the file. Throws `FileError`.
     void flush();
 
-    /// Takes the name. Throws `FileError`.
-    void rename_to(const std::filesystem::path& path);
-    void rename_to_target() { rename_to(target_); }
+    /// Leaves the file where it is: it has another name by now.
+    void release() { is_released_ = true; }
 
   private:
     std::filesystem::path target_;
     std::filesystem::path path_;
     int descriptor_ = -1;
-    bool renamed_ = false;
+    bool is_released_ = false;
 };
 
 }  // namespace nanoserve::report

@@ -4,6 +4,7 @@
 #include <nanoserve/report/plot/gnuplot_process.hpp>
 #include <nanoserve/report/plot/gnuplot_run.hpp>
 #include <nanoserve/report/plot/gnuplot_script_file.hpp>
+#include <nanoserve/report/replace_targets.hpp>
 #include <nanoserve/report/signal_hold.hpp>
 #include <nanoserve/report/temporary_file.hpp>
 
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <list>
 #include <string_view>
 
@@ -56,12 +58,11 @@ std::string keep_script(TemporaryFile& script, const fs::path& path) {
     if (SignalHold::one_waits()) {
         return {};
     }
-    try {
-        script.rename_to(path);
-        return "; the script with the data is " + path.string();
-    } catch (const FileError&) {
+    if (::rename(script.path().c_str(), path.c_str()) != 0) {
         return {};
     }
+    script.release();
+    return "; the script with the data is " + path.string();
 }
 
 void draw_one(const Picture& picture, TemporaryFile& file, std::chrono::milliseconds limit) {
@@ -91,9 +92,7 @@ void draw_pictures(std::span<const Picture> pictures, std::chrono::milliseconds 
         }
     }
     try {
-        for (TemporaryFile& file : files) {
-            file.rename_to_target();
-        }
+        replace_targets(files);
     } catch (const FileError& error) {
         throw PlotError(error.what());
     }
