@@ -73,7 +73,7 @@ void print_second_opinion(std::span<const SweepPoint> points) {
 }
 
 ExitStatus run_sweep(const Options& options) {
-    require_folders(options);
+    require_outputs(options);
     std::vector<SweepPoint> points;
     for (std::size_t i = 0; i < options.histories.size(); ++i) {
         show_progress(i, options.histories.size(), options.histories[i]);

@@ -3,6 +3,7 @@
 #include "sweep_files.hpp"
 
 #include <nanoserve/report/atomic_file.hpp>
+#include <nanoserve/report/plot/picture_files.hpp>
 #include <nanoserve/report/plot/plot_paged_read.hpp>
 #include <nanoserve/report/record.hpp>
 
@@ -122,9 +123,11 @@ report::Sidecar to_sidecar(const Options& options, const report::Provenance& pro
     return sidecar;
 }
 
-void require_folders(const Options& options) {
-    for (const auto& folder : {options.data, options.plots}) {
-        report::require_writable(folder);
+void require_outputs(const Options& options) {
+    report::require_writable(options.csv());
+    report::require_writable(report::sidecar_path(options.csv()));
+    for (const auto& picture : report::picture_paths(options.plot_stem())) {
+        report::require_writable(picture);
     }
 }
 

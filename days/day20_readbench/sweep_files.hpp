@@ -33,9 +33,9 @@ namespace nanoserve::day20 {
                                          std::span<const SweepPoint> points,
                                          std::span<const report::ReadRow> rows);
 
-/// Throws report::FileError when a folder is missing or takes no file; asked before minutes are
-/// spent.
-void require_folders(const Options& options);
+/// Throws report::FileError when one of the sweep's files could not be written; asked before
+/// minutes are spent.
+void require_outputs(const Options& options);
 
 /// Replaces the CSV and its sidecar, both or neither. Throws report::FileError.
 void write_files(const Options& options, std::span<const report::ReadRow> rows,

@@ -38,6 +38,9 @@ void measure_all(const Options& options) {
     fmt::print("bf16, block_size {}, shuffled tables, cold; best and median of {} graph replays\n",
                options.block_size, options.num_samples);
     const bool write = !options.data.empty() && !options.check_only;
+    if (write) {
+        require_outputs(options.data, kStem, gpu.name);
+    }
     std::vector<CellResult> results;
     for (const ReadCell& cell : options.cells()) {
         results.push_back(measure(options, cell));

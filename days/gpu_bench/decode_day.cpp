@@ -27,6 +27,9 @@ void measure_all(const DecodeDay& day, const DecodeOptions& options) {
     fmt::print("shuffled tables, layers rotated; best and median of {} graph replays\n",
                options.num_samples);
     const bool write = !options.data.empty() && !options.check_only;
+    if (write) {
+        require_outputs(options.data, options.set.stem, gpu.name);
+    }
     std::vector<CellResult> results;
     for (const ReadCell& cell : options.set.cells) {
         results.push_back(measure(day, options, cell));

@@ -3,6 +3,7 @@
 #include "results.hpp"
 
 #include <nanoserve/attention/instruction_set.hpp>
+#include <nanoserve/report/atomic_file.hpp>
 #include <nanoserve/report/csv.hpp>
 #include <nanoserve/report/provenance.hpp>
 
@@ -124,6 +125,13 @@ report::Sidecar to_sidecar(const NamedOptions& options, const report::Provenance
         }
     }
     return sidecar;
+}
+
+void require_outputs(const std::filesystem::path& folder, const std::string& stem,
+                     const std::string& gpu_name) {
+    const std::filesystem::path csv = folder / csv_name(stem, gpu_name);
+    report::require_writable(csv);
+    report::require_writable(report::sidecar_path(csv));
 }
 
 std::filesystem::path write_files(const std::filesystem::path& folder, const std::string& stem,

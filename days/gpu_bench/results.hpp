@@ -59,6 +59,11 @@ using NamedOptions = std::vector<std::pair<std::string, std::string>>;
                                          const report::Provenance& provenance,
                                          std::span<const CellResult> cells);
 
+/// Throws report::FileError when `write_files` could not write its two files; asked before minutes
+/// are spent.
+void require_outputs(const std::filesystem::path& folder, const std::string& stem,
+                     const std::string& gpu_name);
+
 /// Replaces the CSV of `stem` and this kind of GPU in `folder`, and its sidecar. Returns the CSV's
 /// path. Throws report::FileError.
 std::filesystem::path write_files(const std::filesystem::path& folder, const std::string& stem,

@@ -4,8 +4,10 @@
 // beside this machine's own read, as a share of this machine's own read floor.
 #include "own_machine.hpp"
 
+#include <nanoserve/report/atomic_file.hpp>
 #include <nanoserve/report/csv.hpp>
 #include <nanoserve/report/file_error.hpp>
+#include <nanoserve/report/plot/picture_files.hpp>
 #include <nanoserve/report/plot/plot_share.hpp>
 #include <nanoserve/report/program_end.hpp>
 #include <nanoserve/report/record.hpp>
@@ -61,7 +63,8 @@ void add_flags(CLI::App& app, Options& options) {
                    "folder that gets a picture of the shares (default: none is drawn)");
     app.footer(
         "Exit status: 0 fine; 1 the record is not what its samples say, or the short run "
-        "failed; 2 wrong usage; 3 a file could not be read, or standard output not written; 4 the "
+        "failed; 2 wrong usage; 3 a file could not be read or written, or standard output not "
+        "written; 4 the "
         "picture could not be drawn.");
 }
 
@@ -84,8 +87,21 @@ replay::OwnRows own_rows(Options options, const std::vector<ReadRow>& record) {
     return replay::measure_own_machine(options.run);
 }
 
+std::filesystem::path plot_stem(const Options& options) {
+    return options.plots / (options.record.stem().string() + "-replay");
+}
+
+// Asked before minutes are spent.
+void require_outputs(const Options& options) {
+    if (!options.plots.empty()) {
+        for (const auto& picture : report::picture_paths(plot_stem(options))) {
+            report::require_writable(picture);
+        }
+    }
+}
+
 void draw(const Options& options, const report::Record& record, const replay::OwnRows& own) {
-    const std::filesystem::path stem = options.plots / (options.record.stem().string() + "-replay");
+    const std::filesystem::path stem = plot_stem(options);
     report::plot_share(
         record.rows, own.rows, stem,
         {"Share: time of the limit over time of the read, the fastest sample of "
@@ -123,6 +139,7 @@ int run(int argc, char** argv) {
         fmt::print("{}", app.help());
         return kFine;
     }
+    require_outputs(options);
     tell(options);
     return kFine;
 }

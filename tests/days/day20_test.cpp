@@ -167,5 +167,5 @@ TEST_CASE("a folder that isn't there, or can't be looked up, fails as a file doe
     Options options;
     options.plots = ".";
     options.data = GENERATE(std::string("nowhere"), std::string(5000, 'x'));
-    CHECK_THROWS_AS(require_folders(options), report::FileError);
+    CHECK_THROWS_AS(require_outputs(options), report::FileError);
 }

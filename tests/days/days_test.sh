@@ -168,8 +168,25 @@ test_day_20_on_a_full_disk_leaves_the_files_of_the_run_before() {
 
 test_day_20_finds_out_a_folder_that_takes_no_file_before_it_measures() {
     expect status "$(status_of day day20_readbench --data /proc/self --plots .)" 3 # not even root's files
-    says err.txt 'day20: cannot write /proc/self/probe: '
+    says err.txt 'day20: cannot write /proc/self/day-20-readbench.csv: '
     expect "lines on stderr" "$(num_lines err.txt)" 1
+}
+
+test_day_20_finds_out_what_no_file_can_replace_before_it_measures() {
+    local file
+    for file in day-20-readbench.{csv,json} paged-read-benchmark.{png,svg}; do
+        mkdir "$file"
+        expect "status with a folder in the place of $file" "$(status_of short_sweep)" 3
+        says err.txt "day20: cannot write ./$file: Is a directory"
+        expect "lines on stderr" "$(num_lines err.txt)" 1
+        rmdir "$file"
+    done
+    for file in 245 250; do
+        expect "status of a name of $file letters" "$(status_of short_sweep --name "$(printf "%${file}s" | tr ' ' x)")" 3
+        says err.txt 'File name too long'
+        expect "lines on stderr" "$(num_lines err.txt)" 1
+    done
+    expect "files" "$(find . -type f | wc -l | tr -d ' ')" 2 # our logs
 }
 
 test_day_20_counts_the_step_until_the_pool_runs_out() {
@@ -472,6 +489,18 @@ test_replay_measures_this_machine_when_it_has_no_file() {
     says err.txt 'measuring 2 of 2: 64 tokens'
     says out.txt 'own machine: '
     expect status "$(status_of "$programs/replay/replay")" 2
+}
+
+test_replay_finds_out_where_no_picture_can_be_before_it_measures() {
+    local replay=$programs/replay/replay
+    cp "$data"/day-21-kernel-h200.{csv,json} .
+    expect status "$(status_of "$replay" day-21-kernel-h200.csv --samples 6 --longest 16 --plots nowhere)" 3
+    says err.txt 'replay: the folder nowhere does not exist'
+    expect "lines on stderr" "$(num_lines err.txt)" 1
+    mkdir day-21-kernel-h200-replay.svg
+    expect status "$(status_of "$replay" day-21-kernel-h200.csv --samples 6 --longest 16 --plots .)" 3
+    says err.txt 'replay: cannot write ./day-21-kernel-h200-replay.svg: Is a directory'
+    expect "lines on stderr" "$(num_lines err.txt)" 1
 }
 
 arguments_of() { # arguments_of PROGRAM: a short run of it, one argument a line; most need none

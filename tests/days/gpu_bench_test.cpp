@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/report/file_error.hpp>
 #include <nanoserve/report/replay.hpp>
 
 #include <catch2/catch_test_macros.hpp>
@@ -9,8 +10,10 @@
 #include <gpu_bench/read_cell.hpp>
 #include <gpu_bench/result_text.hpp>
 #include <gpu_bench/results.hpp>
+#include <report/temporary_folder.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <random>
@@ -218,6 +221,15 @@ TEST_CASE("rows hold times of one read, the ceiling and the comparison", "[days]
     CHECK(rows[1].verdict == "faster");
     CHECK(!rows[0].speedup);
     CHECK(csv_name("day-99-sample", "NVIDIA H200") == "day-99-sample-h200.csv");
+}
+
+TEST_CASE("files that can't be written are found out before a measurement", "[days][pure]") {
+    const report::testing::TemporaryFolder folder;
+    CHECK_NOTHROW(require_outputs(folder.path(), "day-99", "NVIDIA H200"));
+    CHECK(folder.names().empty());
+    std::filesystem::create_directory(folder.path() / "day-99-h200.json");
+    CHECK_THROWS_AS(require_outputs(folder.path(), "day-99", "NVIDIA H200"), report::FileError);
+    CHECK_THROWS_AS(require_outputs("/proc/self", "day-99", "NVIDIA H200"), report::FileError);
 }
 
 TEST_CASE("a record of ragged and uniform batches is what its samples say", "[days][pure]") {

@@ -222,14 +222,28 @@ TEST_CASE("a signal in the middle of a file waits until the file is whole", "[re
 
 TEST_CASE("a folder that takes no file is found out before there is one", "[report][pure]") {
     const TemporaryFolder folder;
-    CHECK_NOTHROW(require_writable(folder.path()));
+    CHECK_NOTHROW(require_writable(folder.path() / "a.csv"));
     CHECK(folder.names().empty());
     write_file_atomically(folder.path() / "file", "");
-    CHECK_THROWS_MATCHES(require_writable(folder.path() / "no"), FileError,
+    CHECK_NOTHROW(require_writable(folder.path() / "file"));
+    CHECK_THROWS_MATCHES(require_writable(folder.path() / "no" / "a.csv"), FileError,
                          MessageMatches(ContainsSubstring("/no does not exist")));
-    CHECK_THROWS_MATCHES(require_writable(folder.path() / "file"), FileError,
-                         MessageMatches(ContainsSubstring("/file does not exist")));
+    CHECK_THROWS_MATCHES(require_writable(folder.path() / "file" / "a.csv"), FileError,
+                         MessageMatches(ContainsSubstring("/file is no folder")));
+    std::filesystem::create_symlink("nowhere", folder.path() / "link");
+    CHECK_THROWS_MATCHES(require_writable(folder.path() / "link" / "a.csv"), FileError,
+                         MessageMatches(ContainsSubstring("/link is no folder")));
     // A folder in which nobody can make a file, not even root.
-    CHECK_THROWS_MATCHES(require_writable("/proc/self"), FileError,
-                         MessageMatches(ContainsSubstring("cannot write /proc/self/probe: ")));
+    CHECK_THROWS_MATCHES(require_writable("/proc/self/a.csv"), FileError,
+                         MessageMatches(ContainsSubstring("cannot write /proc/self/a.csv: ")));
+}
+
+TEST_CASE("what no file can replace is found out before there is one", "[report][pure]") {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder.path() / "a.csv");
+    CHECK_THROWS_MATCHES(require_writable(folder.path() / "a.csv"), FileError,
+                         MessageMatches(ContainsSubstring("/a.csv: Is a directory")));
+    CHECK_THROWS_MATCHES(require_writable(folder.path() / (std::string(245, 'x') + ".csv")),
+                         FileError, MessageMatches(ContainsSubstring("File name too long")));
+    CHECK(folder.names() == std::vector<std::string>{"a.csv"});
 }

@@ -5,7 +5,6 @@
 #include <nanoserve/report/signal_hold.hpp>
 #include <nanoserve/report/temporary_file.hpp>
 
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -41,12 +40,15 @@ void write_files_atomically(std::span<const NewFile> files, WriteBytes write_byt
     replace_targets(written, rename_file);
 }
 
-void require_writable(const std::filesystem::path& folder) {
+void require_writable(const std::filesystem::path& path) {
+    const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
     if (std::error_code ignored; !std::filesystem::is_directory(folder, ignored)) {
-        throw FileError(fmt::format("the folder {} does not exist", folder.string()));
+        const bool is_there = std::filesystem::exists(symlink_status(folder, ignored));
+        throw FileError(is_there ? folder.string() + " is no folder"
+                                 : "the folder " + folder.string() + " does not exist");
     }
     const SignalHold hold;
-    const TemporaryFile probe(folder / "probe");
+    const TemporaryFile probe(path);
 }
 
 std::string read_file(const std::filesystem::path& path) {

@@ -41,9 +41,10 @@ void write_files_atomically(std::span<const NewFile> files);
 void write_files_atomically(std::span<const NewFile> files, WriteBytes write_bytes,
                             RenameFile rename_file = &::rename);
 
-/// Throws `FileError` unless `folder` is one in which a file can be made: makes one and removes it.
-/// To be asked before the minutes that a measurement takes.
-void require_writable(const std::filesystem::path& folder);
+/// Throws `FileError` unless a file can be written at `path`: its folder is there and takes a file
+/// of that name (one is made beside it and removed), and no folder is in its place. To be asked
+/// before the minutes that a measurement takes.
+void require_writable(const std::filesystem::path& path);
 
 /// The contents of `path`. Throws `FileError` when it is no readable file.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);

@@ -66,15 +66,14 @@ std::string keep_script(TemporaryFile& script, const fs::path& path) {
 }
 
 void draw_one(const Picture& picture, TemporaryFile& file, std::chrono::milliseconds limit) {
-    const fs::path kept_script(picture.path.string() + ".gp.tmp");
-    TemporaryFile script(kept_script);
+    TemporaryFile script(picture.path);
     write_gnuplot_script(script.path(),
                          fmt::format("set terminal {}\n{}", picture.terminal, picture.commands));
     try {
         run_gnuplot(script.path(), file.descriptor(), limit);
         check_picture(picture.path, file);
     } catch (const std::exception& error) {
-        throw PlotError(error.what() + keep_script(script, kept_script));
+        throw PlotError(error.what() + keep_script(script, picture.path.string() + ".gp.tmp"));
     }
 }
 

@@ -5,10 +5,15 @@
 
 #include <nanoserve/report/plot/gnuplot_run.hpp>
 
+#include <array>
 #include <filesystem>
 #include <string_view>
 
 namespace nanoserve::report {
+
+/// The two files of a picture, `<out_stem>.png` and `<out_stem>.svg`.
+[[nodiscard]] std::array<std::filesystem::path, 2> picture_paths(
+    const std::filesystem::path& out_stem);
 
 /// Draws `<out_stem>.png` and `<out_stem>.svg`, both `kPictureWidth` by `kPictureHeight`. The
 /// commands find the variable `point_scale` set, by which they multiply the sizes of their markers.
