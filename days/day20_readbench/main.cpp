@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include <exception>
+#include <optional>
+#include <string>
 
 using namespace nanoserve;
 using namespace nanoserve::day20;
@@ -59,15 +61,21 @@ void print_fits(std::span<const SweepPoint> points, std::span<const report::Read
     }
 }
 
+std::string time_text(std::optional<double> us) {
+    return us ? report::duration_text(*us) : "–";
+}
+
 // readbench's mean beside Google Benchmark's, for the same closures.
 void print_second_opinion(std::span<const SweepPoint> points) {
     fmt::print("\nmean of one call   readbench   Google Benchmark   ratio\n");
     for (const SweepPoint& point : points) {
         for (const MeasuredRead& read : point.reads) {
-            const double our_us = read.timing.mean_ns().value_or(0.0) / 1e3;
+            const auto our_ns = read.timing.mean_ns();
+            const auto our_us = our_ns ? std::optional(*our_ns / 1e3) : std::nullopt;
+            const auto their_us = read.benchmark_us;
             fmt::print("{:>6} {:<9}  {:>9}   {:>16}   {:>5}\n", point.seq_len, read.name,
-                       report::duration_text(our_us), report::duration_text(read.benchmark_us),
-                       report::ratio_text(our_us / read.benchmark_us));
+                       time_text(our_us), time_text(their_us),
+                       our_us && their_us ? report::ratio_text(*our_us / *their_us) : "–");
         }
     }
 }

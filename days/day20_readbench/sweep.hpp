@@ -23,9 +23,9 @@ struct MeasuredRead {
     std::string name;
     ReadTiming timing;
     std::optional<ReadComparison>
-        comparison;             ///< with the first read as the baseline; none for the first
-    double error = 0.0;         ///< relative to the float64 oracle
-    double benchmark_us = 0.0;  ///< Google Benchmark's mean of the same closure
+        comparison;      ///< with the first read as the baseline; none for the first
+    double error = 0.0;  ///< relative to the float64 oracle
+    std::optional<double> benchmark_us = {};  ///< Google Benchmark's mean of the same closure
 };
 
 /// What was measured at one length of history.

@@ -11,7 +11,9 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -161,6 +163,17 @@ TEST_CASE("the sidecar keeps raw samples, fits and the cost of the last leg", "[
     CHECK(sidecar.samples[1].read == "fused");
     CHECK(sidecar.samples[1].role == "candidate");
     CHECK(sidecar.samples[1].samples_ns == std::vector<double>(10, 5000.0));
+}
+
+TEST_CASE("a second opinion that there is not is no number in the sidecar", "[days]") {
+    std::vector points = {point_of(16, 8000, 4000, 1000)};
+    points[0].reads[1].benchmark_us = std::nullopt;
+    const auto sidecar = to_sidecar(Options{}, {}, points, to_rows(Options{}, "a machine", points));
+    const auto fitted = std::ranges::find(sidecar.fitted, "fused.google_benchmark_us.16",
+                                          [](const auto& fact) { return fact.first; });
+    REQUIRE(fitted != sidecar.fitted.end());
+    CHECK(fitted->second == std::nullopt);
+    CHECK(report::parse_sidecar(report::to_json(sidecar)) == sidecar);
 }
 
 TEST_CASE("a folder that isn't there, or can't be looked up, fails as a file does", "[days]") {

@@ -87,6 +87,18 @@ test_day_20_reads_a_cold_pool_on_two_threads() {
     says day-20-readbench.csv 'bf16,2,cold'
 }
 
+test_day_20_asks_for_its_second_opinion_whatever_the_environment_asks_for() {
+    local variable
+    for variable in FILTER=zzz LIST_TESTS=true OUT=/nowhere/x REPETITIONS=3 REPORT_AGGREGATES_ONLY=true \
+        FORMAT=none OUT_FORMAT=none TIME_UNIT=none MIN_WARMUP_TIME=60 PERF_COUNTERS=CYCLES; do
+        export "BENCHMARK_$variable"
+        expect "status with BENCHMARK_$variable" "$(status_of day day20_readbench --histories 16 --samples 6 --data . --plots .)" 0
+        expect "second opinions with BENCHMARK_$variable" \
+            "$(grep -cE '"(gather|fused)\.google_benchmark_us\.16": [0-9.]*[1-9]' day-20-readbench.json)" 2
+        unset "BENCHMARK_${variable%%=*}"
+    done
+}
+
 test_day_20_takes_streaming_as_a_third_curve() {
     expect status "$(status_of short_sweep --reads gather,fused,streaming)" 0
     expect "rows and header" "$(num_lines day-20-readbench.csv)" 9
