@@ -42,6 +42,17 @@ void sort_unique(std::vector<std::int64_t>& values) {
     values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
+// In the order of the names, each once: a sidecar has one place for the facts of a shape.
+std::vector<ModelConfig> models_of(const std::vector<std::string>& names) {
+    std::vector<ModelConfig> models;
+    for (const std::string& name : names) {
+        if (std::ranges::find(models, name, &ModelConfig::name) == models.end()) {
+            models.push_back(find_model(name));
+        }
+    }
+    return models;
+}
+
 void add_flags(CLI::App& app, Options& options, std::vector<std::string>& shapes) {
     const auto with_default = [&app](const char* name, auto& value, const char* text) {
         return app.add_option(name, value, text)->capture_default_str();
@@ -96,10 +107,7 @@ std::variant<Options, Refusal> parse_options(int argc, const char* const* argv) 
         std::vector<std::string> shapes = names_of(options.models);
         add_flags(app, options, shapes);
         app.parse(argc, argv);
-        options.models.clear();
-        for (const std::string& shape : shapes) {
-            options.models.push_back(find_model(shape));
-        }
+        options.models = models_of(shapes);
         sort_unique(options.num_seqs);
         sort_unique(options.histories);
         if (std::error_code ignored;

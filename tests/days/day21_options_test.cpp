@@ -28,6 +28,17 @@ void refused(const std::vector<const char*>& arguments, const std::string& text)
 
 }  // namespace
 
+TEST_CASE("Day 21 measures each shape, batch and history once, however often it is named",
+          "[days]") {
+    const auto options =
+        std::get<Options>(parse({"--shapes", "llama-3-8b,llama-3.2-1b,llama-3-8b", "--num-seqs",
+                                 "8,1,8", "--histories", "64,16,64"}));
+    REQUIRE(options.models.size() == 2);
+    CHECK(options.models[0].name == "llama-3-8b");
+    CHECK(options.num_seqs == std::vector<std::int64_t>{1, 8});
+    CHECK(options.histories == std::vector<std::int64_t>{16, 64});
+}
+
 TEST_CASE("Day 21 refuses a wrong flag in one line with its limit", "[days]") {
     refused({"--samples", "5"}, "--samples: Value 5 not in range 6 to 100000");
     refused({"--histories", "0"}, "--histories: Value 0 not in range 1 to 1048576");
