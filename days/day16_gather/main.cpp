@@ -10,6 +10,7 @@
 #include <nanoserve/report/number_text.hpp>
 #include <nanoserve/report/program_end.hpp>
 
+#include <command_line/parse.hpp>
 #include <fmt/core.h>
 
 #include <cstring>
@@ -20,6 +21,8 @@
 using namespace nanoserve;
 
 namespace {
+
+constexpr const char* kProgram = "day16";
 
 int show() {
     // A cache small enough to look at: two sequences of 10 tokens, in blocks of 4.
@@ -85,12 +88,26 @@ int show() {
     return equal ? 0 : 1;
 }
 
+int run(int argc, char** argv) {
+    CLI::App app{
+        "Day 16: rebuilds the contiguous history through the block table and attends as usual. "
+        "Shows where the\n"
+        "tokens lie, proves the read against a cache that was never paged, and says what the copy "
+        "costs.",
+        kProgram};
+    app.footer(
+        "Exit status: 0 fine; 1 the proof failed; 2 wrong usage; 3 standard output not written.");
+    return days::parse_or_help(app, argc, argv) ? show() : 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
     try {
-        return report::end_program("day16", show());
+        return report::end_program(kProgram, run(argc, argv));
+    } catch (const CLI::ParseError& error) {
+        return report::fail_program(kProgram, 2, error);
     } catch (const std::exception& error) {
-        return report::fail_program("day16", 1, error);
+        return report::fail_program(kProgram, 1, error);
     }
 }

@@ -12,6 +12,7 @@
 #include <nanoserve/report/number_text.hpp>
 #include <nanoserve/report/program_end.hpp>
 
+#include <command_line/parse.hpp>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,6 +25,8 @@
 using namespace nanoserve;
 
 namespace {
+
+constexpr const char* kProgram = "day19";
 
 std::string best_text(const ReadTiming& timing) {
     return report::duration_text(timing.best_ns().value_or(0.0) / 1e3);
@@ -90,12 +93,25 @@ int show() {
     return equal && error <= bound ? 0 : 1;
 }
 
+int run(int argc, char** argv) {
+    CLI::App app{
+        "Day 19: attends over the scattered blocks in place. Proves the read against Day 16's bits "
+        "and a float64\n"
+        "oracle, and says what it loads and how long it takes.",
+        kProgram};
+    app.footer(
+        "Exit status: 0 fine; 1 the proof failed; 2 wrong usage; 3 standard output not written.");
+    return days::parse_or_help(app, argc, argv) ? show() : 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
     try {
-        return report::end_program("day19", show());
+        return report::end_program(kProgram, run(argc, argv));
+    } catch (const CLI::ParseError& error) {
+        return report::fail_program(kProgram, 2, error);
     } catch (const std::exception& error) {
-        return report::fail_program("day19", 1, error);
+        return report::fail_program(kProgram, 1, error);
     }
 }

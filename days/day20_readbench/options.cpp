@@ -3,8 +3,9 @@
 #include "options.hpp"
 
 #include <nanoserve/model/require.hpp>
+#include <nanoserve/report/one_line.hpp>
 
-#include <CLI/CLI.hpp>
+#include <command_line/parse.hpp>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -34,6 +35,14 @@ constexpr const char* kFooter =
     "it\n"
     "measures, both pictures while it draws.";
 
+constexpr const char* kPlotDescription =
+    "Draws the pictures of Day 20, paged-read-benchmark.png and .svg, from data/; times nothing.";
+
+constexpr const char* kPlotFooter =
+    "Exit status: 0 fine; 2 wrong usage; 3 a data file could not be read, or standard output not "
+    "written; 4 the\npicture could not be drawn. A run that is interrupted leaves both pictures as "
+    "they were.";
+
 // Flags as text, checked by CLI11; to_options turns them into what the program uses.
 struct Flags {
     std::string model = "llama-3.2-1b";
@@ -56,6 +65,24 @@ std::vector<std::string> instruction_set_names() {
         names.emplace_back(nanoserve::to_string(set));
     }
     return names;
+}
+
+void add_file_flags(CLI::App& app, Options& options) {
+    options.data = std::filesystem::path(NANOSERVE_ROOT) / "data";
+    options.plots = std::filesystem::path(NANOSERVE_ROOT) / "plots";
+    app.add_option("--data", options.data,
+                   "folder of the CSV and its sidecar (default: the repository's data)");
+    app.add_option("--plots", options.plots,
+                   "folder of the pictures (default: the repository's plots)");
+    app.add_option("--name", options.name,
+                   "name of the CSV, the sidecar and the pictures (default: Day 20's own)")
+        ->check([](const std::string& name) {
+            const bool plain =
+                !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") ==
+                                     std::string::npos;
+            return plain ? std::string()
+                         : "\"" + name + "\" may hold lower-case letters, digits and - only";
+        });
 }
 
 void add_flags(CLI::App& app, Options& options, Flags& flags) {
@@ -90,19 +117,7 @@ void add_flags(CLI::App& app, Options& options, Flags& flags) {
                  "measure one read so many times, with the first seed")
         ->check(CLI::Range(1, 1000));
     app.add_flag("--time-the-step", options.time_the_step, "time the write together with the read");
-    app.add_option("--data", options.data,
-                   "folder of the CSV and its sidecar (default: the repository's data)");
-    app.add_option("--plots", options.plots,
-                   "folder of the pictures (default: the repository's plots)");
-    app.add_option("--name", options.name,
-                   "name of the CSV, the sidecar and the pictures (default: Day 20's own)")
-        ->check([](const std::string& name) {
-            const bool plain =
-                !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") ==
-                                     std::string::npos;
-            return plain ? std::string()
-                         : "\"" + name + "\" may hold lower-case letters, digits and - only";
-        });
+    add_file_flags(app, options);
 }
 
 void complete(Options& options, const Flags& flags, bool histories_given) {
@@ -120,10 +135,17 @@ void complete(Options& options, const Flags& flags, bool histories_given) {
                             options.histories.end());
 }
 
-// CLI11's messages may have several lines; ours have one.
-std::string one_line(std::string message) {
-    std::ranges::replace(message, '\n', ' ');
-    return message;
+template <class Parse>
+std::variant<Options, Refusal> options_or_refusal(const CLI::App& app, Parse parse) {
+    try {
+        return parse();
+    } catch (const CLI::CallForHelp&) {
+        return Refusal{kFine, app.help()};
+    } catch (const CLI::ParseError& error) {
+        return Refusal{kWrongUsage, report::one_line(error.what())};
+    } catch (const std::invalid_argument& error) {  // a wrong NANOSERVE_INSTRUCTION_SET
+        return Refusal{kWrongUsage, error.what()};
+    }
 }
 
 }  // namespace
@@ -135,22 +157,25 @@ const char* to_string(CacheState cache) {
 std::variant<Options, Refusal> parse_options(int argc, const char* const* argv) {
     CLI::App app{kDescription, "day20_readbench"};
     app.footer(kFooter);
-    try {
+    return options_or_refusal(app, [&] {
         Options options;
-        options.data = std::filesystem::path(NANOSERVE_ROOT) / "data";
-        options.plots = std::filesystem::path(NANOSERVE_ROOT) / "plots";
         Flags flags;
         add_flags(app, options, flags);
-        app.parse(argc, argv);
+        days::parse(app, argc, argv);
         complete(options, flags, app.count("--histories") > 0);
         return options;
-    } catch (const CLI::CallForHelp&) {
-        return Refusal{kFine, app.help()};
-    } catch (const CLI::ParseError& error) {
-        return Refusal{kWrongUsage, one_line(error.what())};
-    } catch (const std::invalid_argument& error) {  // a wrong NANOSERVE_INSTRUCTION_SET
-        return Refusal{kWrongUsage, error.what()};
-    }
+    });
+}
+
+std::variant<Options, Refusal> parse_plot_options(int argc, const char* const* argv) {
+    CLI::App app{kPlotDescription, "day20_plot"};
+    app.footer(kPlotFooter);
+    return options_or_refusal(app, [&] {
+        Options options;
+        add_file_flags(app, options);
+        days::parse(app, argc, argv);
+        return options;
+    });
 }
 
 std::vector<std::pair<std::string, std::string>> to_pairs(const Options& options) {

@@ -66,6 +66,9 @@ struct Refusal {
 /// Reads the command line.
 [[nodiscard]] std::variant<Options, Refusal> parse_options(int argc, const char* const* argv);
 
+/// Reads that of day20_plot, which takes the names of files alone.
+[[nodiscard]] std::variant<Options, Refusal> parse_plot_options(int argc, const char* const* argv);
+
 /// The options as names and values, for the sidecar.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> to_pairs(const Options& options);
 

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kProgram = "day20_plot";
 
 int draw(int argc, char** argv) {
-    const auto parsed = parse_options(argc, argv);
+    const auto parsed = parse_plot_options(argc, argv);
     if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
         return report::end_at_once(kProgram, refusal->status, refusal->text);
     }

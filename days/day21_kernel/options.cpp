@@ -3,8 +3,9 @@
 #include "options.hpp"
 
 #include <nanoserve/model/require.hpp>
+#include <nanoserve/report/one_line.hpp>
 
-#include <CLI/CLI.hpp>
+#include <command_line/parse.hpp>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -76,12 +77,6 @@ void add_flags(CLI::App& app, Options& options, std::vector<std::string>& shapes
                    "folder that gets the CSV and its sidecar (default: none is written)");
 }
 
-// CLI11's messages may have several lines; ours have one.
-std::string one_line(std::string message) {
-    std::ranges::replace(message, '\n', ' ');
-    return message;
-}
-
 }  // namespace
 
 std::vector<gpu_bench::ReadCell> Options::cells() const {
@@ -106,20 +101,21 @@ std::variant<Options, Refusal> parse_options(int argc, const char* const* argv) 
         Options options;
         std::vector<std::string> shapes = names_of(options.models);
         add_flags(app, options, shapes);
-        app.parse(argc, argv);
+        days::parse(app, argc, argv);
         options.models = models_of(shapes);
         sort_unique(options.num_seqs);
         sort_unique(options.histories);
         if (std::error_code ignored;
             !options.data.empty() && !std::filesystem::is_directory(options.data, ignored)) {
-            return Refusal{kWrongUsage, one_line(fmt::format("--data: there is no folder {}",
-                                                             options.data.string()))};
+            return Refusal{kWrongUsage,
+                           report::one_line(fmt::format("--data: there is no folder {}",
+                                                        options.data.string()))};
         }
         return options;
     } catch (const CLI::CallForHelp&) {
         return Refusal{kFine, app.help()};
     } catch (const CLI::ParseError& error) {
-        return Refusal{kWrongUsage, one_line(error.what())};
+        return Refusal{kWrongUsage, report::one_line(error.what())};
     }
 }
 

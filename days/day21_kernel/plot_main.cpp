@@ -7,7 +7,7 @@
 #include <nanoserve/report/program_end.hpp>
 #include <nanoserve/report/record.hpp>
 
-#include <CLI/CLI.hpp>
+#include <command_line/parse.hpp>
 #include <fmt/core.h>
 
 #include <exception>
@@ -63,10 +63,11 @@ int run(int argc, char** argv) {
     CLI::App app{"Draws the picture of Day 21 from data/.", kProgram};
     app.add_option("--data", folders.data, "folder of the CSV files");
     app.add_option("--plots", folders.plots, "folder that gets the pictures");
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-        fmt::print("{}", app.help());
+    app.footer(
+        "Exit status: 0 fine; 2 wrong usage; 3 a data file could not be read, or standard output "
+        "not written; 4 the\npicture could not be drawn. A run that is interrupted leaves both "
+        "pictures as they were.");
+    if (!days::parse_or_help(app, argc, argv)) {
         return kFine;
     }
     draw(folders);

@@ -26,7 +26,4 @@ struct Refusal {
     std::string text;  ///< the help, or one line with the flag, its value and its limit
 };
 
-/// CLI11's messages may have several lines; ours have one.
-[[nodiscard]] std::string one_line(std::string message);
-
 }  // namespace nanoserve::gpu_bench

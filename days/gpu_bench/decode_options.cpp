@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode_options.hpp"
 
-#include <CLI/CLI.hpp>
+#include <nanoserve/report/one_line.hpp>
+
+#include <command_line/parse.hpp>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -74,31 +76,26 @@ std::variant<DecodeOptions, Refusal> understand(const DecodeDay& day, Flags flag
     }
     if (options.set.cells.empty()) {
         return Refusal{kWrongUsage,
-                       one_line(fmt::format("--cells: no cell of {} has {} in its label", flags.set,
-                                            fmt::join(options.cells, " or ")))};
+                       report::one_line(fmt::format("--cells: no cell of {} has {} in its label",
+                                                    flags.set, fmt::join(options.cells, " or ")))};
     }
     const std::vector<std::string> reads = names_of(reads_of(day, options.set));
     for (const std::string& read : options.only) {
         if (std::ranges::find(reads, read) == reads.end()) {
             return Refusal{kWrongUsage,
-                           one_line(fmt::format("--only: {} has no read {}; it has {}", flags.set,
-                                                read, fmt::join(reads, ", ")))};
+                           report::one_line(fmt::format("--only: {} has no read {}; it has {}",
+                                                        flags.set, read, fmt::join(reads, ", ")))};
         }
     }
     if (std::error_code ignored;
         !options.data.empty() && !std::filesystem::is_directory(options.data, ignored)) {
-        return Refusal{kWrongUsage, one_line(fmt::format("--data: there is no folder {}",
-                                                         options.data.string()))};
+        return Refusal{kWrongUsage, report::one_line(fmt::format("--data: there is no folder {}",
+                                                                 options.data.string()))};
     }
     return options;
 }
 
 }  // namespace
-
-std::string one_line(std::string message) {
-    std::ranges::replace(message, '\n', ' ');
-    return message;
-}
 
 bool DecodeOptions::takes(std::string_view read) const {
     return only.empty() || std::ranges::find(only, read) != only.end();
@@ -112,12 +109,12 @@ std::variant<DecodeOptions, Refusal> parse_decode_options(const DecodeDay& day, 
         Flags flags;
         flags.set = day.sets.front().name;
         add_flags(app, day, flags);
-        app.parse(argc, argv);
+        days::parse(app, argc, argv);
         return understand(day, std::move(flags));
     } catch (const CLI::CallForHelp&) {
         return Refusal{kFine, app.help()};
     } catch (const CLI::ParseError& error) {
-        return Refusal{kWrongUsage, one_line(error.what())};
+        return Refusal{kWrongUsage, report::one_line(error.what())};
     }
 }
 

@@ -14,7 +14,7 @@
 #include <nanoserve/report/replay.hpp>
 #include <nanoserve/report/sidecar.hpp>
 
-#include <CLI/CLI.hpp>
+#include <command_line/parse.hpp>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -55,6 +55,7 @@ void add_flags(CLI::App& app, Options& options) {
     app.add_option("--cpu", options.cpu,
                    "CSV of a CPU run of Day 20 to set beside it (default: a short run now)");
     app.add_option("--longest", options.longest, "longest history that the short run reads, tokens")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
         ->capture_default_str();
     app.add_option("--samples", options.run.num_samples, "samples of each read in the short run")
         ->check(CLI::Range(6, 100000))
@@ -133,10 +134,7 @@ int run(int argc, char** argv) {
     Options options;
     CLI::App app{"Computes the table of a GPU's record anew from its raw samples.", kProgram};
     add_flags(app, options);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-        fmt::print("{}", app.help());
+    if (!days::parse_or_help(app, argc, argv)) {
         return kFine;
     }
     require_outputs(options);

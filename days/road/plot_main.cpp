@@ -11,7 +11,7 @@
 #include <nanoserve/report/record.hpp>
 #include <nanoserve/report/standard_error.hpp>
 
-#include <CLI/CLI.hpp>
+#include <command_line/parse.hpp>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -144,10 +144,11 @@ int run(int argc, char** argv) {
             CLI::IsMember({"road", "peers", "day22", "day23", "day24", "day25", "day26", "day27"}));
     app.add_option("--data", folders.data, "folder of the CSV files");
     app.add_option("--plots", folders.plots, "folder that gets the pictures");
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-        fmt::print("{}", app.help());
+    app.footer(
+        "Exit status: 0 fine; 2 wrong usage; 3 a data file could not be read, or standard output "
+        "not written; 4 the\npicture could not be drawn. A run that is interrupted leaves both "
+        "pictures as they were.");
+    if (!days::parse_or_help(app, argc, argv)) {
         return kFine;
     }
     if (picture == "road") {

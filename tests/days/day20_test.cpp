@@ -104,8 +104,26 @@ TEST_CASE("a wrong flag is one line with its value and its limit", "[days]") {
     refused({"--reads", "gather,scatter"}, "--reads: scatter not in {gather,fused,streaming}");
     refused({"--reads", "fused,fused"}, "--reads names a read twice");
     refused({"--name", "../up"}, "may hold lower-case letters, digits and - only");
+    refused({"--histories", "16,,32"}, "--histories: \"16,,32\" has an item that is empty");
+    refused({"--samples", "010"}, "--samples: Value 010 is no number in decimal digits");
+    refused({"--data", ""}, "--data: its value is empty");
     refused({"--bogus"}, "--bogus");
+    refused({"--a\nb"}, "--a b");
     refused({"stray"}, "stray");
+}
+
+TEST_CASE("Day 20's plot takes the names of files alone, and says so", "[days]") {
+    const auto plot = [](std::vector<const char*> arguments) {
+        arguments.insert(arguments.begin(), "day20_plot");
+        return parse_plot_options(static_cast<int>(arguments.size()), arguments.data());
+    };
+    CHECK(std::get<Options>(plot({})).csv().filename() == "day-20-readbench.csv");
+    CHECK(std::get<Options>(plot({"--data", "d", "--name", "x"})).csv() == "d/x.csv");
+    const auto help = std::get<Refusal>(plot({"--help"}));
+    CHECK(help.status == kFine);
+    CHECK_THAT(help.text, ContainsSubstring("Draws the pictures of Day 20") &&
+                              ContainsSubstring("day20_plot") && !ContainsSubstring("--histories"));
+    CHECK(std::get<Refusal>(plot({"--samples", "6"})).status == kWrongUsage);
 }
 
 TEST_CASE("a wrong NANOSERVE_INSTRUCTION_SET is a line too", "[days]") {

@@ -45,6 +45,9 @@ TEST_CASE("Day 21 refuses a wrong flag in one line with its limit", "[days]") {
     refused({"--num-seqs", "65536"}, "--num-seqs: Value 65536 not in range 1 to 65535");
     refused({"--num-seqs", "99999999999999999999"}, "--num-seqs");
     refused({"--shapes", "gpt"}, "--shapes: gpt not in {llama-3.2-1b,llama-3-8b}");
+    refused({"--num-seqs", "1,,8"}, "--num-seqs: \"1,,8\" has an item that is empty");
+    refused({"--histories", "0x10"}, "--histories: Value 0x10 is no number in decimal digits");
+    refused({"--data", ""}, "--data: its value is empty");
     refused({"--bogus"}, "--bogus");
 }
 
