@@ -11,6 +11,7 @@
 #include <report/signal_watch.hpp>
 #include <report/temporary_folder.hpp>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -136,6 +137,44 @@ TEST_CASE("a folder in the place of the file stays, and the temporary file goes"
                          MessageMatches(ContainsSubstring("Is a directory")));
     CHECK(folder.names() == std::vector<std::string>{"a.csv"});
     CHECK_THROWS_AS(read_file(folder.path() / "a.csv"), FileError);
+}
+
+TEST_CASE("a file that is replaced stays behind its link, and keeps its mode", "[report][pure]") {
+    namespace fs = std::filesystem;
+    const TemporaryFolder folder;
+    fs::create_directory(folder.path() / "real");
+    const fs::path real = folder.path() / "real" / "x.csv";
+    write_file_atomically(real, "old");
+    fs::permissions(real, fs::perms::owner_read | fs::perms::group_read);
+    fs::create_symlink("real/x.csv", folder.path() / "first.csv");
+    fs::create_symlink("first.csv", folder.path() / "a.csv");
+    write_file_atomically(folder.path() / "a.csv", "new");
+    CHECK(read_file(real) == "new");
+    CHECK(fs::status(real).permissions() == (fs::perms::owner_read | fs::perms::group_read));
+    CHECK(fs::is_symlink(folder.path() / "a.csv"));
+    CHECK(folder.names() == std::vector<std::string>{"a.csv", "first.csv", "real"});
+    fs::remove(real);  // a link that leads nowhere yet
+    write_file_atomically(folder.path() / "a.csv", "anew");
+    CHECK(read_file(real) == "anew");
+    fs::create_symlink("round", folder.path() / "round");
+    CHECK_THROWS_MATCHES(write_file_atomically(folder.path() / "round", "x"), FileError,
+                         MessageMatches(ContainsSubstring("/round: ")));
+}
+
+TEST_CASE("what is no regular file is neither read nor replaced", "[report][pure]") {
+    const TemporaryFolder folder;
+    const std::filesystem::path fifo = folder.path() / "a.csv";
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    CHECK_THROWS_MATCHES(read_file(fifo), FileError,
+                         MessageMatches(ContainsSubstring("/a.csv: it is no regular file")));
+    CHECK_THROWS_MATCHES(read_file("/dev/zero"), FileError,
+                         MessageMatches(ContainsSubstring("/dev/zero: it is no regular file")));
+    CHECK_THROWS_MATCHES(require_writable(fifo), FileError,
+                         MessageMatches(ContainsSubstring("/a.csv: it is no regular file")));
+    CHECK_THROWS_AS(write_file_atomically(fifo, "x"), FileError);
+    CHECK(std::filesystem::is_fifo(fifo));
+    CHECK_THROWS_MATCHES(read_file(folder.path()), FileError,
+                         MessageMatches(ContainsSubstring(": Is a directory")));
 }
 
 TEST_CASE("reading a missing file names it", "[report][pure]") {

@@ -5,15 +5,38 @@
 #include <nanoserve/report/signal_hold.hpp>
 #include <nanoserve/report/temporary_file.hpp>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <list>
 #include <string>
 #include <system_error>
 
 namespace nanoserve::report {
+namespace {
+
+// A file that is open for reading. Opening never waits for who writes into a pipe.
+class Descriptor {
+  public:
+    explicit Descriptor(const std::filesystem::path& path)
+        : descriptor_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+        if (descriptor_ < 0) {
+            throw FileError("read", path, errno);
+        }
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() { ::close(descriptor_); }
+
+    [[nodiscard]] int get() const { return descriptor_; }
+
+  private:
+    int descriptor_;
+};
+
+}  // namespace
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents) {
     write_file_atomically(path, contents, &::write);
@@ -52,20 +75,22 @@ void require_writable(const std::filesystem::path& path) {
 }
 
 std::string read_file(const std::filesystem::path& path) {
-    std::FILE* file = std::fopen(path.c_str(), "rb");
-    if (file == nullptr) {
+    const Descriptor file(path);
+    struct stat facts {};
+    if (::fstat(file.get(), &facts) != 0) {
         throw FileError("read", path, errno);
+    }
+    if (!S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) {
+        throw FileError("read", path, "it is no regular file");
     }
     std::string contents;
     char buffer[1 << 16];
-    std::size_t num_bytes = 0;
-    while ((num_bytes = std::fread(buffer, 1, sizeof buffer, file)) > 0) {
-        contents.append(buffer, num_bytes);
-    }
-    const int error = std::ferror(file) != 0 ? errno : 0;
-    std::fclose(file);
-    if (error != 0) {
-        throw FileError("read", path, error);
+    ssize_t num_bytes = 0;
+    while ((num_bytes = ::read(file.get(), buffer, sizeof buffer)) != 0) {
+        if (num_bytes < 0 && errno != EINTR) {
+            throw FileError("read", path, errno);
+        }
+        contents.append(buffer, num_bytes > 0 ? static_cast<std::size_t>(num_bytes) : 0);
     }
     return contents;
 }

@@ -23,9 +23,10 @@ struct NewFile {
 /// Replaces `path` by a file that holds `contents`.
 ///
 /// The bytes go to a temporary file in the same folder, are flushed to the disk, and take the name
-/// `path` in one step. On any failure (missing folder, no permission, disk full, a folder in the
-/// way) the temporary file is removed, whatever stood at `path` is left as it was, and `FileError`
-/// says which file and why. SIGINT, SIGTERM and SIGHUP wait until it is done, one way or the other.
+/// `path` in one step. A file that is replaced keeps its mode, and one behind a link is replaced
+/// there. On any failure (missing folder, no permission, disk full, a folder in the way) the
+/// temporary file is removed, whatever stood at `path` is left as it was, and `FileError` says
+/// which file and why. SIGINT, SIGTERM and SIGHUP wait until it is done, one way or the other.
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
 
 /// The same with another `write`, so that a test can fill the disk.
@@ -46,7 +47,8 @@ void write_files_atomically(std::span<const NewFile> files, WriteBytes write_byt
 /// before the minutes that a measurement takes.
 void require_writable(const std::filesystem::path& path);
 
-/// The contents of `path`. Throws `FileError` when it is no readable file.
+/// The contents of `path`. Throws `FileError` when it is no readable file; a pipe or a device is
+/// none.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
 }  // namespace nanoserve::report

@@ -21,8 +21,11 @@ class FileError : public std::runtime_error {
     /// "cannot write a.csv: No space left on device"; `verb` is "read" or "write", `error` an
     /// errno.
     FileError(const char* verb, const std::filesystem::path& path, int error)
-        : FileError(std::string("cannot ") + verb + " " + path.string() + ": " +
-                    std::generic_category().message(error)) {}
+        : FileError(verb, path, std::generic_category().message(error)) {}
+
+    /// The same for a reason in words.
+    FileError(const char* verb, const std::filesystem::path& path, const std::string& reason)
+        : FileError(std::string("cannot ") + verb + " " + path.string() + ": " + reason) {}
 };
 
 }  // namespace nanoserve::report

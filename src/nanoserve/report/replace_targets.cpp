@@ -83,7 +83,7 @@ void replace_targets(std::list<TemporaryFile>& files, RenameFile rename_file) {
             std::filesystem::path(file.path()).replace_extension(".old.tmp");
         const EarlierFile& earlier = replaced.emplace_back(file.target(), kept);
         if (rename_file(file.path().c_str(), file.target().c_str()) != 0) {
-            const FileError error("write", file.target(), errno);
+            const FileError error("write", file.name(), errno);
             for (const EarlierFile& before : replaced) {
                 if (&before != &earlier) {
                     before.put_back();

@@ -5,6 +5,7 @@
 #include <nanoserve/report/temporary_file.hpp>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,10 +13,34 @@
 #include <utility>
 
 namespace nanoserve::report {
+namespace {
 
-TemporaryFile::TemporaryFile(std::filesystem::path target) : target_(std::move(target)) {
-    if (std::error_code ignored; std::filesystem::is_directory(target_, ignored)) {
-        throw FileError("write", target_, EISDIR);
+// The path to which the links at `path` lead, as for who opens it; the last may be missing.
+std::filesystem::path behind_links(const std::filesystem::path& path) {
+    constexpr int kMaxLinks = 40;  // the kernel's
+    std::filesystem::path target = path;
+    for (int i = 0; i < kMaxLinks; ++i) {
+        std::error_code error;
+        const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+        if (error) {  // no link
+            return target;
+        }
+        target = target.parent_path() / next;
+    }
+    throw FileError("write", path, ELOOP);
+}
+
+}  // namespace
+
+TemporaryFile::TemporaryFile(const std::filesystem::path& target)
+    : name_(target), target_(behind_links(target)) {
+    struct stat earlier {};
+    if (::stat(target_.c_str(), &earlier) == 0) {
+        if (!S_ISREG(earlier.st_mode)) {
+            throw S_ISDIR(earlier.st_mode) ? FileError("write", name_, EISDIR)
+                                           : FileError("write", name_, "it is no regular file");
+        }
+        mode_ = earlier.st_mode & 0777;
     }
     const std::string stem = target_.string() + "." + std::to_string(::getpid());
     int opened = -1;
@@ -32,7 +57,7 @@ TemporaryFile::TemporaryFile(std::filesystem::path target) : target_(std::move(t
         if (opened >= 0) {
             ::unlink(path_.c_str());
         }
-        throw FileError("write", target_, error);
+        throw FileError("write", name_, error);
     }
 }
 
@@ -53,19 +78,22 @@ void TemporaryFile::write_all(std::string_view contents, WriteBytes write_bytes)
             continue;
         }
         if (written <= 0) {
-            throw FileError("write", target_, written == 0 ? EIO : errno);
+            throw FileError("write", name_, written == 0 ? EIO : errno);
         }
         contents.remove_prefix(static_cast<std::size_t>(written));
     }
 }
 
 void TemporaryFile::flush() {
+    if (mode_) {
+        (void)::fchmod(descriptor_, *mode_);  // a file system without modes has none to keep
+    }
     if (::fsync(descriptor_) != 0) {
-        throw FileError("write", target_, errno);
+        throw FileError("write", name_, errno);
     }
     // Some file systems report a full disk only here.
     if (::close(std::exchange(descriptor_, -1)) != 0) {
-        throw FileError("write", target_, errno);
+        throw FileError("write", name_, errno);
     }
 }
 

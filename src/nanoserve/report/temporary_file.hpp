@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,9 +20,11 @@ using WriteBytes = ssize_t (*)(int descriptor, const void* bytes, std::size_t nu
 /// removed again unless it is released. Needs a `SignalHold` around its life.
 class TemporaryFile {
   public:
-    /// Makes the file, empty. Throws `FileError`, which names `target`: a folder that is missing or
-    /// takes no file, a name that is too long, a folder in the target's place.
-    explicit TemporaryFile(std::filesystem::path target);
+    /// Makes the file, empty. Where `target` is a
+    /// link, the file to which it leads is the one to replace. Throws `FileError`, which names
+    /// `target`: a folder that is missing or takes no file, a name that is too long, something in
+    /// the target's place that is no regular file.
+    explicit TemporaryFile(const std::filesystem::path& target);
 
     TemporaryFile(const TemporaryFile&) = delete;
     TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -32,20 +35,26 @@ class TemporaryFile {
     [[nodiscard]] int descriptor() const { return descriptor_; }
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    /// As it was given, for people.
+    [[nodiscard]] const std::filesystem::path& name() const { return name_; }
+    /// Behind its links.
     [[nodiscard]] const std::filesystem::path& target() const { return target_; }
 
     /// Appends all bytes. Throws `FileError`.
     void write_all(std::string_view contents, WriteBytes write_bytes);
 
-    /// Brings the bytes to the disk and closes the file. Throws `FileError`.
+    /// Brings the bytes to the disk and closes the file, with the mode of the one that stands at
+    /// the target. Throws `FileError`.
     void flush();
 
     /// Leaves the file where it is: it has another name by now.
     void release() { is_released_ = true; }
 
   private:
+    std::filesystem::path name_;
     std::filesystem::path target_;
     std::filesystem::path path_;
+    std::optional<mode_t> mode_;  // of what stands there
     int descriptor_ = -1;
     bool is_released_ = false;
 };
