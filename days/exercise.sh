@@ -149,7 +149,7 @@ check_part() { # check_part day19 TARGET: builds one program of the check and ru
     local log=$root/build/exercise-$1.log status=0 limit=(timeout -k 2 "$COURSE_TIME_LIMIT")
     have timeout || limit=() # not everywhere
     run_in_root cmake --build --preset exercise --target "$2" >"$log" 2>&1 || say_build_error "$1" "$log"
-    sed -n "s|$root/||g; /^work\/$1\/.*warning: /p" "$log" >&2
+    from_root <"$log" | sed -n "/^work\/$1\/.*warning: /p" >&2
     ulimit -c 0
     run_in_root "${limit[@]}" "build/exercise/$2" --reporter behaviours | tee "$log" || status=$?
     if [[ $dry_run ]]; then return; fi
@@ -166,8 +166,13 @@ check_part() { # check_part day19 TARGET: builds one program of the check and ru
     return 1
 }
 
+from_root() { # shortens the paths of this repository; to sed its name could mean something
+    local line
+    while IFS= read -r line || [[ $line ]]; do printf '%s\n' "${line//"$root/"/}"; done
+}
+
 say_build_error() { # say_build_error day19 LOG: what the compiler says, without the commands that ran it
-    grep -vE '^(\[[0-9]+/[0-9]+\]|FAILED:|ninja:|/[^ ]* .* -c )' "$2" | sed "s|$root/||g" >&2
+    grep -vE '^(\[[0-9]+/[0-9]+\]|FAILED:|ninja:|/[^ ]* .* -c )' "$2" | from_root >&2
     if grep -q "work/$1/.*error" "$2"; then fail 1 "work/$1 does not compile yet; see above"; fi
     fail 1 "the build failed; see above"
 }
@@ -180,16 +185,22 @@ say_green() { # say_green DAY: the day is done
     printf '\n%s is done. Compare: ./course solution %s   Then: ./course next\n' "$(short "$1")" "$(short "$1")"
 }
 
+next_hint() { # next_hint DAY LAST: the number of the hint after those that were shown
+    local number
+    number=$(progress "$1" hints)
+    [[ $number =~ ^(0|[1-9][0-9]{0,3})?$ ]] ||
+        fail 1 "work/progress counts '$number' hints of $(short "$1"): put that line right, or delete it"
+    echo $((number < $2 ? number + 1 : $2))
+}
+
 hint() { # hint [DAY] [N]: one more hint each time, or hint N
     local day number last
     takes 'hint [DAY] [N]' 2 "$@"
     if [[ ${1:-} =~ ^-?[0-9]$ ]]; then set -- '' "$1"; fi # a hint of the day started last
     day=$(exercise_day "${1:-}")
     last=$(find "$root/days/$day/exercise/hints" -name '*.md' | wc -l)
-    number=$(progress "$day" hints)
-    number=$((number < last ? number + 1 : last))
-    number=${2:-$number}
-    [[ -e $root/days/$day/exercise/hints/$number.md ]] || fail 2 "hints are 1 to $last, not '$number'"
+    number=${2:-$(next_hint "$day" "$last")}
+    [[ $number =~ ^[1-9][0-9]*$ && -e $root/days/$day/exercise/hints/$number.md ]] || fail 2 "hints are 1 to $last, not '$number'"
     printf 'hint %d of %d\n\n' "$number" "$last"
     grep -v '^```' "$root/days/$day/exercise/hints/$number.md" || lost # a terminal has no use for the marks
     note_progress "$day" hints "$number"

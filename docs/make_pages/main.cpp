@@ -10,13 +10,15 @@
 //       finds performance figures that somebody typed
 //
 // ROOT is the repository, with its data/ and days/. Exit status: 0 fine, 1 something is wrong with
-// a page (each line says where), 2 wrong usage, 3 standard output could not be written.
+// a page (each line says where), 2 wrong usage, 3 a file could not be read or written, or standard
+// output not written.
 #include "fill_page.hpp"
 #include "page_error.hpp"
 #include "page_turns.hpp"
 #include "typed_figures.hpp"
 
 #include <nanoserve/report/atomic_file.hpp>
+#include <nanoserve/report/file_error.hpp>
 #include <nanoserve/report/program_end.hpp>
 #include <nanoserve/report/standard_error.hpp>
 
@@ -141,6 +143,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     try {
         return report::end_program("make_pages", run(argc, argv));
+    } catch (const report::FileError& error) {
+        return report::fail_program("make_pages", 3, error);
     } catch (const std::exception& error) {
         return report::fail_program("make_pages", 1, error);
     }

@@ -438,7 +438,8 @@ test_refuses_words_that_it_does_not_take() {
     local words
     run_course start 19
     for words in 'check day19 day16' 'check --all' 'start day19 --agian' 'start 19 20' 'hint 19 1 2' 'solution 19 20' \
-        'solution 19 --shwo' 'next day19' 'list all' 'docs extra' 'verify x' 'doctor x' 'help x' 'plot day20 x'; do
+        'solution 19 --shwo' 'next day19' 'list all' 'docs extra' 'verify x' 'doctor x' 'help x' 'plot day20 x' \
+        'test pure gpu' 'test all x -R y'; do
         # shellcheck disable=SC2086 # two words or three
         run_course $words
         expect_status 2
@@ -514,6 +515,27 @@ STUB
     expect $'\nwork/day19/day19.cpp:5:3: error: no semicolon\n   5 |   x\n     |    ^\n'
     expect $'\ncourse: work/day19 does not compile yet'
     [[ $output != *FAILED* && $output != *'-O3'* && $output != *ninja:* ]] || fail "wanted the compiler's words alone"
+}
+
+test_check_shows_paths_from_the_root_whatever_the_root_is_called() {
+    local new="$scratch/a|b [c] \\1 & *"
+    mkdir "$new" && mv "$repo" "$new/repo"
+    repo=$new/repo here=$repo
+    run_course start day19
+    make_stub cmake <<'STUB'
+if [[ $1 != --build ]]; then exit 0; fi
+printf '%s/work/day19/day19.cpp:4:3: warning: unused\n' "$PWD"
+if [[ -e fails ]]; then printf '%s/work/day19/day19.cpp:5:3: error: no semicolon\n' "$PWD" && exit 1; fi
+STUB
+    make_check day19 <<<'echo "1 of 1 behaviours"'
+    run_course check
+    expect_status 0
+    expect 'work/day19/day19.cpp:4:3: warning: unused'
+    touch "$repo/fails"
+    run_course check
+    expect_status 1
+    expect $'\nwork/day19/day19.cpp:5:3: error: no semicolon\n' $'\ncourse: work/day19 does not compile yet'
+    [[ $output != *"$new"*warning* && $output != *"$new"*error* ]] || fail "wanted paths from the root"
 }
 
 test_check_shows_warnings_about_the_file_of_the_learner_alone() {
@@ -608,6 +630,24 @@ test_hints_come_one_at_a_time() {
     expect "Look."
     run_course hint 19 x
     expect_status 2
+}
+
+test_a_hint_is_a_number_and_so_is_what_the_progress_says() {
+    local word
+    for word in ../hints/1 01 1.5 '1 ' x; do
+        run_course hint 19 "$word"
+        expect_status 2
+        expect_lines 1
+        expect "hints are 1 to 3, not '$word'"
+    done
+    mkdir -p "$repo/work"
+    for word in many 08 -1 '1+1'; do
+        printf 'day19 hints %s\n' "$word" >"$repo/work/progress"
+        run_course hint 19
+        expect_status 1
+        expect_lines 1
+        expect "work/progress counts '$word' hints of day19"
+    done
 }
 
 test_the_solution_is_shown_after_green_or_on_request() {

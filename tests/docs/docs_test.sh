@@ -82,6 +82,17 @@ test_the_readme_is_filled_in_place_and_only_once() {
     [[ -z $output ]] || fail "updated twice"
 }
 
+test_a_page_that_can_not_be_read_or_written_is_status_3() {
+    mkdir "$folder/data" "$folder/days"
+    run check "$folder/missing.md"
+    expect 3 'make_pages: cannot read'
+    run update "$folder" "$folder"
+    expect 3 'Is a directory'
+    printf '# A page {#a}\n' >"$folder/a.md"
+    run write "$folder" "$folder/nowhere" "$folder/a.md"
+    expect 3 'make_pages: cannot write'
+}
+
 test_a_call_without_a_known_word_shows_the_usage() {
     run paint
     expect 2 'make_pages write ROOT'
