@@ -113,7 +113,7 @@ TEST_CASE("as many histories as fill a pool, however large it or a history is", 
     CHECK(nanoserve::histories_in(INT64_MAX, spec) == 1);
     spec = {.shape = {.num_q_heads = 32768, .num_kv_heads = 32768, .head_dim = 32768},
             .seq_len = INT32_MAX};  // 2^64 bytes, which as a 64-bit number are none
-    CHECK(nanoserve::histories_in(INT64_MAX, spec) == 1);
-    spec.seq_len = INT32_MAX / 4;  // 2^62 bytes
-    CHECK(nanoserve::histories_in(INT64_MAX, spec) == 2);
+    CHECK_THROWS_AS(nanoserve::histories_in(INT64_MAX, spec), std::invalid_argument);
+    spec.seq_len = 1 << 18;  // 2^48 elements each of K and V, 2^51 bytes
+    CHECK(nanoserve::histories_in(INT64_MAX, spec) == 1 << 12);
 }
