@@ -20,10 +20,9 @@ using WriteBytes = ssize_t (*)(int descriptor, const void* bytes, std::size_t nu
 /// removed again unless it is released. Needs a `SignalHold` around its life.
 class TemporaryFile {
   public:
-    /// Makes the file, empty. Where `target` is a
-    /// link, the file to which it leads is the one to replace. Throws `FileError`, which names
-    /// `target`: a folder that is missing or takes no file, a name that is too long, something in
-    /// the target's place that is no regular file.
+    /// Makes the file, empty. Where `target` is a link, the file to which it leads is the one to
+    /// replace. Throws `FileError`, which names `target`: a folder that is missing or takes no
+    /// file, a name that is too long, something in the target's place that is no regular file.
     explicit TemporaryFile(const std::filesystem::path& target);
 
     TemporaryFile(const TemporaryFile&) = delete;
