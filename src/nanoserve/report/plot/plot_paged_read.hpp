@@ -13,8 +13,8 @@
 namespace nanoserve::report {
 
 /// Draws `<out_stem>.png` and `<out_stem>.svg`: one curve for each read in the rows (in the order
-/// of `paged_read_facts`), the read floor as a grey dashed line, and two panels of findings. Everything in
-/// them is computed from the rows.
+/// of `paged_read_facts`), the read floor as a grey dashed line, and two panels of findings.
+/// Everything in them is computed from the rows.
 ///
 /// The rows are of one machine, dtype, thread count and shape. `caption` is the line at the foot,
 /// usually `plot_caption(provenance)`. Throws `std::invalid_argument` when there is nothing to draw
