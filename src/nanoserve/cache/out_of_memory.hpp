@@ -4,8 +4,9 @@
 
 #include <nanoserve/model/require.hpp>
 
+#include <memory>
 #include <new>
-#include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace nanoserve {
@@ -16,15 +17,15 @@ class OutOfMemory : public std::bad_alloc {
   public:
     /// `what` is the thing that needs `num_bytes`.
     OutOfMemory(double num_bytes, std::string_view what)
-        : text_(join_text("out of memory: ", num_bytes / 1e9, " GB for ", what,
-                          " are not to be had")) {}
+        : text_(std::make_shared<const std::string>(join_text(
+              "out of memory: ", num_bytes / 1e9, " GB for ", what, " are not to be had"))) {}
 
     /// One line, such as "out of memory: 1048.61 GB for a cache of 4000000 blocks are not to be
     /// had".
-    [[nodiscard]] const char* what() const noexcept override { return text_.what(); }
+    [[nodiscard]] const char* what() const noexcept override { return text_->c_str(); }
 
   private:
-    std::runtime_error text_;  // for its text, whose copies cannot fail
+    std::shared_ptr<const std::string> text_;  // shared, so that a copy cannot fail
 };
 
 }  // namespace nanoserve
