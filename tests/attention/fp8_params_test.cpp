@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 // What the reads refuse about fp8 and its scales, and what scales do to a result.
+#include "support/between_elements.hpp"
 #include "support/paged_case.hpp"
 
 #include <nanoserve/attention/gather_read.hpp>
@@ -14,7 +15,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <functional>
 #include <stdexcept>
 
@@ -79,7 +79,8 @@ TEST_CASE("a read refuses a scale that is none before it writes anything", "[att
 }
 
 TEST_CASE("factors of heads between two elements are refused by name", "[attention]") {
-    const auto between = reinterpret_cast<const float*>(std::uintptr_t{0x1002});  // never followed
+    const float factor = 1.0f;
+    const float* const between = nanoserve::testing::between_elements(&factor);
     refused([&](PagedAttentionParams& p) { p.kv.scales.k.heads = between; },
             "scales.k.heads is not a multiple of 4 bytes");
     refused([&](PagedAttentionParams& p) { p.kv.scales.v.heads = between; },

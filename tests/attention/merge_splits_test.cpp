@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include "support/between_elements.hpp"
 #include "support/paged_case.hpp"
 
 #include <nanoserve/attention/merge_splits.hpp>
@@ -12,13 +13,13 @@
 
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <stdexcept>
 #include <vector>
 
 using Catch::Matchers::WithinRel;
 using nanoserve::MergeSplitsParams;
+using nanoserve::testing::between_elements;
 
 namespace {
 
@@ -149,9 +150,7 @@ TEST_CASE("OPEN-13: an lse that is no number of tokens makes its row NaN, and on
 }
 
 TEST_CASE("merge_splits refuses a pointer between two elements, by name", "[attention]") {
-    alignas(8) std::array<float, 4> memory = {};
-    float* const between =
-        reinterpret_cast<float*>(reinterpret_cast<std::byte*>(memory.data()) + 2);
+    std::array<float, 1> memory = {};
     const auto refused = [&](auto MergeSplitsParams::*pointer, const char* message) {
         MergeSplitsParams params{.out_partial = memory.data(),
                                  .lse_partial = memory.data(),
@@ -159,7 +158,7 @@ TEST_CASE("merge_splits refuses a pointer between two elements, by name", "[atte
                                  .num_rows = 1,
                                  .head_dim = 1,
                                  .out = memory.data()};
-        params.*pointer = between;
+        params.*pointer = between_elements(memory.data());
         CHECK_THROWS_MATCHES(nanoserve::merge_splits(params), std::invalid_argument,
                              Catch::Matchers::Message(message));
     };

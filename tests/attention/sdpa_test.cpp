@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include "support/between_elements.hpp"
+
 #include <nanoserve/attention/sdpa.hpp>
 
 #include <catch2/catch_test_macros.hpp>
@@ -7,12 +9,12 @@
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 
 #include <array>
-#include <cstddef>
 #include <limits>
 #include <vector>
 
 using Catch::Matchers::WithinRel;
 using nanoserve::SdpaParams;
+using nanoserve::testing::between_elements;
 
 namespace {
 
@@ -131,9 +133,7 @@ TEST_CASE("sdpa refuses what it can't do, by name", "[attention]") {
 }
 
 TEST_CASE("sdpa refuses a pointer between two elements, by name", "[attention]") {
-    alignas(8) std::array<float, 4> memory = {};
-    float* const between =
-        reinterpret_cast<float*>(reinterpret_cast<std::byte*>(memory.data()) + 2);
+    std::array<float, 1> memory = {};
     const auto refused = [&](auto SdpaParams::*pointer, const char* message) {
         SdpaParams params{.q = memory.data(),
                           .out = memory.data(),
@@ -142,7 +142,7 @@ TEST_CASE("sdpa refuses a pointer between two elements, by name", "[attention]")
                           .v = memory.data(),
                           .num_tokens = 1,
                           .shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 1}};
-        params.*pointer = between;
+        params.*pointer = between_elements(memory.data());
         CHECK_THROWS_MATCHES(nanoserve::sdpa(params), std::invalid_argument,
                              Catch::Matchers::Message(message));
     };

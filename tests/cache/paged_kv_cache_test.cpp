@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include "support/between_elements.hpp"
+
 #include <nanoserve/attention/paged_attention_reference.hpp>
 #include <nanoserve/cache/paged_kv_cache.hpp>
 #include <nanoserve/model/require.hpp>
@@ -238,7 +240,7 @@ TEST_CASE("OPEN-12: bad arguments of a write are named and change nothing", "[ca
                          Message("layer is 1; the cache has 1"));
     CHECK_THROWS_MATCHES(cache.prefill(seq, -1, {&x, &x, 1}), std::invalid_argument,
                          Message("layer is -1; the cache has 1"));
-    const auto* between = reinterpret_cast<const float*>(reinterpret_cast<std::uintptr_t>(&x) + 2);
+    const float* const between = nanoserve::testing::between_elements(&x);
     CHECK_THROWS_MATCHES(cache.append(seq, 0, between, &x), std::invalid_argument,
                          Message("k is not a multiple of 4 bytes"));
     CHECK_THROWS_MATCHES(cache.append(seq, 0, &x, between), std::invalid_argument,

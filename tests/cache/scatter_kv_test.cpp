@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include "support/between_elements.hpp"
+
 #include <nanoserve/cache/scatter_kv.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -14,6 +16,7 @@
 
 using nanoserve::from_float;
 using nanoserve::to_float;
+using nanoserve::testing::between_elements;
 
 namespace {
 
@@ -113,9 +116,6 @@ TEST_CASE("scatter_kv refuses a pointer between two elements, by name", "[cache]
         nanoserve::nhd_layout({.num_blocks = 2, .block_size = 2, .num_kv_heads = 1, .head_dim = 1});
     std::vector<float> pool(5, 7.0f);
     const std::array<float, 2> row = {1.0f, 2.0f};
-    const auto behind = [](const float* pointer) {
-        return reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(pointer) + 1);
-    };
     const auto refused = [&](void* k_cache, void* v_cache, const float* k, const float* v,
                              const char* message) {
         CHECK_THROWS_MATCHES(
@@ -124,8 +124,10 @@ TEST_CASE("scatter_kv refuses a pointer between two elements, by name", "[cache]
         CHECK(pool == std::vector<float>(5, 7.0f));
     };
     float* const good = pool.data();
-    refused(behind(good), good, row.data(), row.data(), "k_cache is not a multiple of 4 bytes");
-    refused(good, behind(good), row.data(), row.data(), "v_cache is not a multiple of 4 bytes");
-    refused(good, good, behind(row.data()), row.data(), "k is not a multiple of 4 bytes");
-    refused(good, good, row.data(), behind(row.data()), "v is not a multiple of 4 bytes");
+    refused(between_elements(good), good, row.data(), row.data(),
+            "k_cache is not a multiple of 4 bytes");
+    refused(good, between_elements(good), row.data(), row.data(),
+            "v_cache is not a multiple of 4 bytes");
+    refused(good, good, between_elements(row.data()), row.data(), "k is not a multiple of 4 bytes");
+    refused(good, good, row.data(), between_elements(row.data()), "v is not a multiple of 4 bytes");
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scatter_kv on a GPU: the bits of the CPU's scatter_kv, for wide and for single stores.
 #include "kernels/kernel_checks.hpp"
+#include "support/between_elements.hpp"
 #include "support/device_case.hpp"
 #include "support/needs_gpu.hpp"
 
@@ -214,13 +215,14 @@ TEST_CASE("scatter_kv on the device refuses null pointers and impossible counts"
     refused(nullptr, {&x, &x, 1}, &slot, "k_cache or v_cache is null");
     refused(&x, {nullptr, &x, 1}, &slot, "k or v is null for 1 tokens");
     refused(&x, {&x, &x, 1}, nullptr, "slot_mapping is null");
-    const auto between = [](auto* pointer) {
-        return reinterpret_cast<decltype(pointer)>(reinterpret_cast<std::uintptr_t>(pointer) + 2);
-    };
-    refused(between(&x), {&x, &x, 1}, &slot, "k_cache is not a multiple of 4 bytes");
-    refused(&x, {between(&x), &x, 1}, &slot, "k is not a multiple of 4 bytes");
-    refused(&x, {&x, between(&x), 1}, &slot, "v is not a multiple of 4 bytes");
-    refused(&x, {&x, &x, 1}, between(&slot), "slot_mapping is not a multiple of 8 bytes");
+    refused(nanoserve::testing::between_elements(&x), {&x, &x, 1}, &slot,
+            "k_cache is not a multiple of 4 bytes");
+    refused(&x, {nanoserve::testing::between_elements(&x), &x, 1}, &slot,
+            "k is not a multiple of 4 bytes");
+    refused(&x, {&x, nanoserve::testing::between_elements(&x), 1}, &slot,
+            "v is not a multiple of 4 bytes");
+    refused(&x, {&x, &x, 1}, nanoserve::testing::between_elements(&slot),
+            "slot_mapping is not a multiple of 8 bytes");
     refused(&x, {&x, &x, -1}, &slot, "num_tokens is -1; it must be from 0 to 2147483647");
     nanoserve::scatter_kv(nullptr, nullptr, layout, {}, nullptr, nullptr);  // nothing to do
     CHECK(cudaGetLastError() == cudaSuccess);

@@ -79,7 +79,7 @@ void require_sm_scale(std::optional<float> sm_scale);
 /// Checks what can be checked without following seq_lens, block_tables or the scales of heads,
 /// which may be device memory: the part of validate() that a kernel's launch can do.
 /// @throws std::invalid_argument naming the value and its limit: sizes, strides, pointers that
-/// are null or between two elements, an sm_scale that is not finite or above 2.2e38, a scale of a
+/// are null or between two elements, an sm_scale that require_sm_scale() refuses, a scale of a
 /// pool or a rule that can't be
 void validate_sizes(const PagedAttentionParams& params);
 
@@ -87,8 +87,8 @@ void validate_sizes(const PagedAttentionParams& params);
 /// scales of heads and the tables.
 /// @throws std::invalid_argument naming the value and its limit: sizes, strides, pointers that
 /// are null or between two elements, a length that the table can't hold, a used table entry outside
-/// the pool, an sm_scale that is not finite, a scale of a pool or of a head that is not finite or
-/// not positive, a rule that can't be
+/// the pool, an sm_scale that require_sm_scale() refuses, a scale of a pool or of a head that is
+/// not finite or not positive, a rule that can't be
 void validate(const PagedAttentionParams& params);
 
 }  // namespace nanoserve

@@ -34,8 +34,8 @@ struct SdpaParams {
 /// out = softmax(sm_scale * q K^T) V over the visible tokens, in fp32. A hidden token's K and V are
 /// not read at all, so that NaN in them stays there. A query that sees no token gives out = 0 and
 /// lse = -inf.
-/// @throws std::invalid_argument on impossible sizes or types, a null pointer, an sm_scale that is
-/// not finite, a scale of k or v that can't be
+/// @throws std::invalid_argument on impossible sizes or types, a pointer that is null or between
+/// two elements, an sm_scale that require_sm_scale() refuses, a scale of k or v that can't be
 void sdpa(const SdpaParams& params, ReadContext& context = default_read_context());
 
 }  // namespace nanoserve

@@ -13,8 +13,8 @@ namespace nanoserve {
 /// Stop as soon as `ReadTiming::relative_error()` is at most `relative_error`, but not before
 /// `min_samples` and at the latest after `max_samples`. For exploring only: a run that stops when
 /// its numbers please is biased towards them, so a comparison that used a rule gives no verdict.
-/// Every sample sorts those before it anew, so what the rule costs grows with their square: 400
-/// samples take 4 ms of it, 10^4 take 9 s, and 10^5 a quarter of an hour (a 2-core AMD EPYC).
+/// Every sample sorts those before it anew, so what the rule costs grows with their square: it is
+/// for hundreds of samples, not for tens of thousands.
 struct StopRule {
     double relative_error = 0.01;   ///< above 0
     std::size_t min_samples = 10;   ///< at least so many

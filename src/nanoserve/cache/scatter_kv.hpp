@@ -29,8 +29,8 @@ struct KVRows {
 /// store
 /// @param scales by which the rows are divided before they are rounded to fp8: those that the
 /// reader's view carries
-/// @throws std::invalid_argument when the counts differ, a slot lies outside the pool or a scale
-/// can't be, naming it
+/// @throws std::invalid_argument when the counts differ, a pointer is null or between two elements,
+/// a slot lies outside the pool or a scale can't be, naming it
 void scatter_kv(void* k_cache, void* v_cache, const KVLayout& layout, const KVRows& rows,
                 std::span<const std::int64_t> slot_mapping, const KVScales& scales = {});
 
