@@ -9,10 +9,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <kernels/gather/rounding_bounds.hpp>
 #include <kernels/gather_attention.hpp>
-#include <kernels/general/rounding_bounds.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -39,20 +38,9 @@ DeviceResult run_gather(DeviceCase& device) {
     return device.result();
 }
 
-// What rounding explains. A warp adds up every fourth group of 4 tokens in one chain: n / 4
-// additions, where general_attention's bound counts 16 + n / 16. Values are at most 1 in magnitude,
-// and numerator and denominator both carry the error.
-RoundingBounds gather_bounds(const PagedAttentionParams& host) {
-    RoundingBounds bounds = paged_attention_rounding_bounds(host);
-    const std::int32_t longest = *std::max_element(host.seq_lens, host.seq_lens + host.num_seqs);
-    bounds.out += 2.0 * longest / 4 * 0x1p-24;
-    bounds.lse += 1.0 * longest / 4 * 0x1p-24;
-    return bounds;
-}
-
 void require_oracle(const DeviceResult& result, const PagedAttentionParams& host) {
     const OracleResult oracle = attention_oracle(host);
-    const RoundingBounds bounds = gather_bounds(host);
+    const RoundingBounds bounds = gather_rounding_bounds(host);
     for (std::size_t i = 0; i < oracle.out.size(); ++i) {
         const double element =
             detail::element_at(result.out.data(), host.io_dtype, static_cast<std::int64_t>(i));

@@ -36,6 +36,10 @@ struct ReadPath {
     /// sums; not so where weights are rounded to 16 bits on their way to the values.
     bool keeps_the_range_of_values = true;
 
+    /// Whether absent blocks are told, by the status word or an exception; the gather baseline of
+    /// the GPU leaves them out in silence, as its contract says.
+    bool tells_absent_blocks = true;
+
     /// A twin that lists every chunk of the pool for every head: too slow for large pools and
     /// batches.
     bool is_slow = false;
