@@ -119,7 +119,7 @@ std::vector<ReadPath> read_paths() {
     static const std::vector<ReadPath> paths = [] {
         std::vector<ReadPath> all;
         for (const InstructionSet set : available_instruction_sets()) {
-            for (const int num_threads : {1, 3}) {
+            for (const int num_threads : {1, 8}) {
                 const auto context = std::make_shared<ReadContext>(
                     ReadOptions{.num_threads = num_threads, .instruction_set = set});
                 const std::string how =
@@ -128,7 +128,7 @@ std::vector<ReadPath> read_paths() {
                                             refuses_rules("gather_read")));
                 all.push_back(two_pass_path("paged_attention_reference" + how, context,
                                             paged_attention_reference, takes_everything));
-                for (const std::int64_t num_splits : {1, 2, 7}) {
+                for (const std::int64_t num_splits : {1, 7, 8}) {
                     all.push_back(streaming_path(how, context, num_splits));
                 }
             }

@@ -46,7 +46,8 @@ CaseSpec draw_spec(Draw& draw, std::uint32_t seed) {
     spec.seed = seed;
     spec.seq_lens = {};
     spec.shape.num_kv_heads = draw.between(1, 4);
-    spec.shape.num_q_heads = spec.shape.num_kv_heads * draw.between(1, 6);
+    spec.shape.num_q_heads =
+        spec.shape.num_kv_heads * (draw.one_in(4) ? draw.between(7, 16) : draw.between(1, 6));
     spec.shape.head_dim = draw.of<std::int32_t>(
         {8 * draw.between(1, 12), draw.between(1, 40), 64, 128, draw.between(1, 256)});
     spec.block_size = draw.of<std::int32_t>({1, 2, 3, 8, 16, 32, draw.between(1, 70)});
