@@ -35,7 +35,8 @@ function(nanoserve_test name)
 endfunction()
 
 # nanoserve_script_tests(course course_test.sh [arguments]): one CTest test for each function test_... of a
-# bash script, named by its words; the script is called with the arguments and the function's name.
+# bash script, named by its words; the script is called with the arguments and the function's name. What begins
+# with test_open_24_ is about the published fault OPEN-24 and says so.
 function(nanoserve_script_tests prefix script)
   find_program(NANOSERVE_BASH bash REQUIRED)
   set(script ${CMAKE_CURRENT_SOURCE_DIR}/${script})
@@ -45,6 +46,7 @@ function(nanoserve_script_tests prefix script)
     string(REGEX REPLACE "^(test_[a-z0-9_]+).*" "\\1" function "${function}")
     string(REGEX REPLACE "^test_" "pure/${prefix} " name "${function}")
     string(REPLACE "_" " " name "${name}")
+    string(REGEX REPLACE " open ([0-9][0-9]) " " OPEN-\\1: " name "${name}") # a published fault
     add_test(NAME "${name}" COMMAND ${NANOSERVE_BASH} ${script} ${ARGN} ${function})
     set_tests_properties("${name}" PROPERTIES LABELS pure SKIP_RETURN_CODE 4 TIMEOUT 120)
   endforeach()

@@ -31,7 +31,8 @@ TEST_CASE("a driver that is missing or too old is the reason for no device", "[k
                     nanoserve::CudaError);
 }
 
-TEST_CASE("code for another architecture, or no memory, is an error that says so", "[kernels]") {
+TEST_CASE("OPEN-21: code for another architecture, or no memory, is an error that says so",
+          "[kernels]") {
     const auto text_of = [](cudaError_t code) -> std::string {
         try {
             nanoserve::throw_on_error(code, "launch");

@@ -162,11 +162,15 @@ test_open_24_the_site_is_no_part_of_a_plain_build() {
     [[ $output != *doxygen* && $output != *html* ]] || fail "a plain build knows the site"
 }
 
-test_every_published_fault_of_the_page_has_a_test() {
-    local number
+test_the_page_names_the_tests_of_every_published_fault() {
+    local number row named called
     for number in $(seq -w 1 24); do
-        grep -q "^| OPEN-$number |" "$root/docs/reliability.md" || fail "OPEN-$number is not in the table"
+        row=$(grep "^| OPEN-$number |" "$root/docs/reliability.md") || fail "OPEN-$number is not in the table"
         grep -rqE "OPEN-$number: |test_open_${number}_" "$root/tests" || fail "no test is called OPEN-$number"
+        named=$(grep -oE '[a-z0-9_]+_test`' <<<"$row" | tr -d '`' | sort) || true # times are no tests
+        called=$(grep -rlE "\"OPEN-$number: |^test_open_${number}_" --include='*_test.*' "$root/tests" |
+            sed 's|.*/||; s|[.].*||' | sort) || true
+        [[ $named == "$called" ]] || fail "OPEN-$number is in the files $called, the table names $named"
     done
 }
 
