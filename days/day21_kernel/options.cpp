@@ -8,6 +8,7 @@
 #include <command_line/parse.hpp>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <gpu_bench/command_line.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -24,11 +25,6 @@ constexpr const char* kDescription =
     "measured, "
     "and how far\n"
     "apart they are. Without a GPU it runs the kernel's CPU twin and shows the recorded results.";
-
-constexpr const char* kFooter =
-    "Exit status: 0 fine; 1 an output is wrong or the GPU failed; 2 wrong usage; 3 a data file "
-    "could "
-    "not be\nread or written, or standard output could not.";
 
 std::vector<std::string> names_of(const std::vector<ModelConfig>& models) {
     std::vector<std::string> names;
@@ -96,7 +92,7 @@ std::vector<gpu_bench::ReadCell> Options::cells() const {
 
 std::variant<Options, Refusal> parse_options(int argc, const char* const* argv) {
     CLI::App app{kDescription, "day21_kernel"};
-    app.footer(kFooter);
+    app.footer(gpu_bench::kExitStatuses);
     try {
         Options options;
         std::vector<std::string> shapes = names_of(options.models);

@@ -18,7 +18,10 @@ enum ExitStatus : int {
 /// The same in words, for the help.
 inline constexpr const char* kExitStatuses =
     "Exit status: 0 fine; 1 an output is wrong or the GPU failed; 2 wrong usage; 3 a data file "
-    "could not be\nread or written, or standard output could not.";
+    "could not be\nread or written, or standard output could not. A run that is interrupted (a "
+    "shell "
+    "then says 130 or 143)\nleaves CSV and sidecar whole: as they were until its first cell is "
+    "measured, then with the cells so far.";
 
 /// Why the program has nothing to do: --help was asked for (status kFine), or a flag is wrong.
 struct Refusal {

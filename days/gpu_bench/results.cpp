@@ -136,12 +136,13 @@ void require_outputs(const std::filesystem::path& folder, const std::string& ste
 
 std::filesystem::path write_files(const std::filesystem::path& folder, const std::string& stem,
                                   const NamedOptions& options, const report::GpuFacts& gpu,
-                                  std::span<const CellResult> cells) {
+                                  std::span<const CellResult> cells,
+                                  report::WriteBytes write_bytes) {
     const auto provenance =
         report::collect_provenance(nanoserve::to_string(default_instruction_set()), gpu);
     const std::filesystem::path csv = folder / csv_name(stem, gpu.name);
     report::write_results(csv, to_rows(report::machine_name(provenance), cells),
-                          to_sidecar(options, provenance, cells));
+                          to_sidecar(options, provenance, cells), write_bytes);
     return csv;
 }
 

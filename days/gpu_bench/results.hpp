@@ -9,6 +9,9 @@
 #include <nanoserve/bench/read_timing.hpp>
 #include <nanoserve/report/read_row.hpp>
 #include <nanoserve/report/sidecar.hpp>
+#include <nanoserve/report/temporary_file.hpp>
+
+#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -64,10 +67,12 @@ using NamedOptions = std::vector<std::pair<std::string, std::string>>;
 void require_outputs(const std::filesystem::path& folder, const std::string& stem,
                      const std::string& gpu_name);
 
-/// Replaces the CSV of `stem` and this kind of GPU in `folder`, and its sidecar. Returns the CSV's
-/// path. Throws report::FileError.
+/// Replaces the CSV of `stem` and this kind of GPU in `folder`, and its sidecar, both or neither;
+/// signals wait meanwhile. Returns the CSV's path. Throws report::FileError. A test can fill the
+/// disk with another `write`.
 std::filesystem::path write_files(const std::filesystem::path& folder, const std::string& stem,
                                   const NamedOptions& options, const report::GpuFacts& gpu,
-                                  std::span<const CellResult> cells);
+                                  std::span<const CellResult> cells,
+                                  report::WriteBytes write_bytes = &::write);
 
 }  // namespace nanoserve::gpu_bench

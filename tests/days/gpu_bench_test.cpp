@@ -1,18 +1,25 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
+#include <nanoserve/report/atomic_file.hpp>
 #include <nanoserve/report/file_error.hpp>
+#include <nanoserve/report/record.hpp>
 #include <nanoserve/report/replay.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <gpu_bench/decode_options.hpp>
 #include <gpu_bench/read_cell.hpp>
 #include <gpu_bench/result_text.hpp>
 #include <gpu_bench/results.hpp>
 #include <report/temporary_folder.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -25,6 +32,7 @@
 using namespace nanoserve;
 using namespace nanoserve::gpu_bench;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
 
 namespace {
 
@@ -70,6 +78,42 @@ CellResult sample_result(const ReadCell& cell) {
     add("load_only_nhd", "alone", 1000);
     result.reads[1].comparison = ReadComparison(samples(4000), samples(2000), 4);
     return result;
+}
+
+// A disk that has room for the CSV and for no sidecar.
+ssize_t fill_the_disk(int descriptor, const void* bytes, std::size_t num_bytes) {
+    if (*static_cast<const char*>(bytes) == '{') {
+        errno = ENOSPC;
+        return -1;
+    }
+    return ::write(descriptor, bytes, num_bytes);
+}
+
+// Asked to end in the middle of both files.
+template <int signal>
+ssize_t write_and_get(int descriptor, const void* bytes, std::size_t num_bytes) {
+    ::raise(signal);
+    return ::write(descriptor, bytes, num_bytes);
+}
+
+void write_record(const std::filesystem::path& folder, const std::vector<CellResult>& cells,
+                  report::WriteBytes write_bytes = &::write) {
+    write_files(folder, "day-99", {}, {"NVIDIA H200", "", "", ""}, cells, write_bytes);
+}
+
+// The status of a process that writes the record and goes on to measure.
+int status_of_writer(const std::filesystem::path& folder, const std::vector<CellResult>& cells,
+                     report::WriteBytes write_bytes) {
+    const pid_t writer = ::fork();
+    if (writer == 0) {
+        std::signal(SIGINT, SIG_DFL);
+        std::signal(SIGTERM, SIG_DFL);
+        write_record(folder, cells, write_bytes);
+        ::_exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(writer, &status, 0) == writer);
+    return status;
 }
 
 }  // namespace
@@ -230,6 +274,32 @@ TEST_CASE("files that can't be written are found out before a measurement", "[da
     std::filesystem::create_directory(folder.path() / "day-99-h200.json");
     CHECK_THROWS_AS(require_outputs(folder.path(), "day-99", "NVIDIA H200"), report::FileError);
     CHECK_THROWS_AS(require_outputs("/proc/self", "day-99", "NVIDIA H200"), report::FileError);
+}
+
+TEST_CASE("a full disk leaves the record before, CSV and sidecar", "[days][pure]") {
+    const report::testing::TemporaryFolder folder;
+    write_record(folder.path(), {sample_result(ragged_cell())});
+    CHECK_THROWS_MATCHES(
+        write_record(folder.path(), {sample_result(ragged_cell()), sample_result(skewed_cell())},
+                     fill_the_disk),
+        report::FileError,
+        MessageMatches(ContainsSubstring("/day-99-h200.json: No space left on device")));
+    CHECK(report::read_record(folder.path() / "day-99-h200.csv").rows.size() == 3);
+    CHECK(folder.names() == std::vector<std::string>{"day-99-h200.csv", "day-99-h200.json"});
+}
+
+TEST_CASE("a signal ends a day with a kernel once CSV and sidecar are whole", "[days][pure]") {
+    const auto [signal, write] =
+        GENERATE(std::pair<int, report::WriteBytes>{SIGINT, write_and_get<SIGINT>},
+                 std::pair<int, report::WriteBytes>{SIGTERM, write_and_get<SIGTERM>});
+    const report::testing::TemporaryFolder folder;
+    write_record(folder.path(), {sample_result(ragged_cell())});
+    const int status = status_of_writer(
+        folder.path(), {sample_result(ragged_cell()), sample_result(skewed_cell())}, write);
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == signal);  // a shell says 128 more
+    CHECK(report::read_record(folder.path() / "day-99-h200.csv").rows.size() == 6);
+    CHECK(folder.names() == std::vector<std::string>{"day-99-h200.csv", "day-99-h200.json"});
 }
 
 TEST_CASE("a record of ragged and uniform batches is what its samples say", "[days][pure]") {

@@ -261,9 +261,9 @@ void write_sidecar(const std::filesystem::path& path, const Sidecar& sidecar) {
 }
 
 void write_results(const std::filesystem::path& csv_path, std::span<const ReadRow> rows,
-                   const Sidecar& sidecar) {
+                   const Sidecar& sidecar, WriteBytes write_bytes) {
     const NewFile files[] = {{csv_path, to_csv(rows)}, {sidecar_path(csv_path), to_json(sidecar)}};
-    write_files_atomically(files);
+    write_files_atomically(files, write_bytes);
 }
 
 Sidecar read_sidecar(const std::filesystem::path& path) {

@@ -5,6 +5,9 @@
 
 #include <nanoserve/report/provenance.hpp>
 #include <nanoserve/report/read_row.hpp>
+#include <nanoserve/report/temporary_file.hpp>
+
+#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -63,7 +66,7 @@ void write_sidecar(const std::filesystem::path& path, const Sidecar& sidecar);
 
 /// Replaces a result file and its sidecar, both or neither; see `write_files_atomically`.
 void write_results(const std::filesystem::path& csv_path, std::span<const ReadRow> rows,
-                   const Sidecar& sidecar);
+                   const Sidecar& sidecar, WriteBytes write_bytes = &::write);
 
 /// `parse_sidecar` of the file; errors name the file too.
 [[nodiscard]] Sidecar read_sidecar(const std::filesystem::path& path);
