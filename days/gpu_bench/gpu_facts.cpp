@@ -4,6 +4,8 @@
 
 #include "device_memory.hpp"
 
+#include <nanoserve/report/signal_hold.hpp>
+
 #include <fmt/core.h>
 #include <kernels/ceilings.hpp>
 #include <kernels/clock_graph.hpp>
@@ -99,7 +101,12 @@ std::string device_name() {
 }  // namespace
 
 std::optional<std::string> reason_for_no_measurement() {
-    return reason_for_no_device();
+    const report::SignalHold hold;
+    const auto reason = reason_for_no_device();
+    if (!reason) {
+        NANOSERVE_CUDA_TRY(cudaFree(nullptr));  // makes the context
+    }
+    return reason;
 }
 
 report::GpuFacts gpu_facts() {

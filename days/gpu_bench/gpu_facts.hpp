@@ -10,7 +10,10 @@
 
 namespace nanoserve::gpu_bench {
 
-/// Why no kernel can be measured here, in one line; nullopt when one can.
+/// Why no kernel can be measured here, in one line; nullopt when one can. To be asked before
+/// anything else of the GPU: it has the driver start its threads while signals are held, which they
+/// inherit, so that none of them takes a signal that a `report::SignalHold` lets wait. Throws
+/// CudaError.
 [[nodiscard]] std::optional<std::string> reason_for_no_measurement();
 
 /// Name, CUDA, driver and clocks of the GPU, the clocks taken under load. Throws CudaError, and

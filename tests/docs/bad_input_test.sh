@@ -15,7 +15,7 @@ known_tests() {
     known=$(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: //p')
     printf '%s\n' "$known"
     if [[ $known != *gpu/* ]]; then
-        cat "$tests"/kernels/*.c* | tr '\n' ' ' | sed 's/" *"//g; s/TEST_CASE( *"/\n/g' | sed 's/".*//; s|^|gpu/|'
+        cat "$tests"/kernels/*.c* "$tests"/days/driver_threads_test.cpp | tr '\n' ' ' | sed 's/" *"//g; s/TEST_CASE( *"/\n/g' | sed 's/".*//; s|^|gpu/|'
     fi
 }
 

@@ -8,7 +8,7 @@ namespace nanoserve::report {
 
 /// While it lives, the signals by which somebody ends a program (SIGINT, SIGTERM, SIGHUP) wait: a
 /// file half renamed, or a temporary one left behind, would be the answer. Holds them for the
-/// calling thread alone; a program with one thread, then.
+/// calling thread and for those that are started meanwhile; any other would take the signal.
 class SignalHold {
   public:
     SignalHold();
