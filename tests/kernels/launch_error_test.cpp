@@ -7,10 +7,21 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <kernels/async_copy.hpp>
 #include <kernels/ceilings.hpp>
 #include <kernels/gather_attention.hpp>
+#include <kernels/paged_attention.hpp>
+#include <kernels/paged_decode.hpp>
 #include <kernels/scatter_kv.hpp>
+#include <kernels/shared_heads.hpp>
+#include <kernels/split_kv.hpp>
+#include <kernels/split_kv/merge.hpp>
+#include <kernels/tensor_cores.hpp>
 
+#include <iterator>
+
+using nanoserve::DType;
 using nanoserve::PagedAttentionParams;
 using nanoserve::testing::DeviceBuffer;
 using nanoserve::testing::DeviceCase;
@@ -45,16 +56,52 @@ class RefusingStream {
 using Launch = void (*)(const PagedAttentionParams& params, void* scratch, cudaStream_t stream);
 
 constexpr std::size_t kScratchBytes = 1 << 20;
+constexpr nanoserve::AsyncCopyPlan kTwoSplits = {
+    .num_stages = 1, .num_warps = 1, .heads_per_block = 1, .num_splits = 2};
+
+std::uint32_t* word_of(void* scratch) {
+    return static_cast<std::uint32_t*>(scratch);
+}
 
 struct Launcher {
     const char* name;
     Launch launch;
 };
 
+// One for each function that launches; launch_merge is the second launch of three of them.
 const Launcher kLaunchers[] = {
     {"general_attention",
      [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
-         nanoserve::general_attention(params, stream, static_cast<std::uint32_t*>(scratch));
+         nanoserve::general_attention(params, stream, word_of(scratch));
+     }},
+    {"shared_heads_attention",
+     [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
+         nanoserve::shared_heads_attention(params, stream, word_of(scratch));
+     }},
+    {"split_kv_attention",
+     [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
+         nanoserve::split_kv_attention(params, 2, scratch, kScratchBytes, stream);
+     }},
+    {"async_copy_attention",
+     [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
+         nanoserve::async_copy_attention(params, kTwoSplits, scratch, kScratchBytes, stream);
+     }},
+    {"tensor_core_attention",
+     [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
+         nanoserve::tensor_core_attention(params, kTwoSplits, scratch, kScratchBytes, stream);
+     }},
+    {"launch_merge",
+     [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
+         nanoserve::launch_merge(params, nanoserve::partials_in(params, 2, scratch, kScratchBytes),
+                                 stream);
+     }},
+    {"paged_decode",
+     [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
+         nanoserve::paged_decode(params, stream, word_of(scratch));
+     }},
+    {"paged_attention",
+     [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
+         nanoserve::paged_attention(params, stream, word_of(scratch));
      }},
     {"gather_attention",
      [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
@@ -70,12 +117,23 @@ const Launcher kLaunchers[] = {
      }},
     {"load_only_nhd",
      [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
-         nanoserve::load_only_nhd(params, static_cast<std::uint32_t*>(scratch), stream);
+         nanoserve::load_only_nhd(params, word_of(scratch), stream);
+     }},
+    {"load_only_hnd",
+     [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
+         PagedAttentionParams hnd = params;  // the same bytes in the other order
+         nanoserve::KVLayout& layout = hnd.kv.layout;
+         layout.token_stride = layout.head_dim;
+         layout.head_stride = std::int64_t{layout.block_size} * layout.head_dim;
+         nanoserve::load_only_hnd(hnd, word_of(scratch), stream);
+     }},
+    {"load_only_by_head",
+     [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
+         nanoserve::load_only_by_head(params, word_of(scratch), stream);
      }},
     {"read_stream",
      [](const PagedAttentionParams& params, void* scratch, cudaStream_t stream) {
-         nanoserve::read_stream(params.kv.k_cache, 1024, static_cast<std::uint32_t*>(scratch),
-                                stream);
+         nanoserve::read_stream(params.kv.k_cache, 1024, word_of(scratch), stream);
      }},
 };
 
@@ -83,12 +141,17 @@ const Launcher kLaunchers[] = {
 
 TEST_CASE("OPEN-21: a launch that the device refuses throws, and the next one works", "[kernels]") {
     needs_gpu();
-    const Launcher& launcher = kLaunchers[GENERATE(0, 1, 2, 3, 4)];
+    const Launcher launcher = GENERATE(from_range(std::begin(kLaunchers), std::end(kLaunchers)));
     CAPTURE(launcher.name);
-    PagedCase test(
-        {.shape = {.num_q_heads = 2, .num_kv_heads = 2, .head_dim = 64}, .seq_lens = {9}});
+    PagedCase test({.shape = {.num_q_heads = 2, .num_kv_heads = 2, .head_dim = 64},
+                    .block_size = 16,
+                    .seq_lens = {9},
+                    .dtype = DType::bf16,
+                    .io_dtype = DType::bf16});
     const DeviceCase device(test.params());
     const DeviceBuffer scratch(kScratchBytes);
+    // Its code is loaded then: what is refused is the launch.
+    CHECK_NOTHROW(launcher.launch(device.params(), scratch.data(), nullptr));
     {
         const RefusingStream stream;
         CHECK_THROWS_AS(launcher.launch(device.params(), scratch.data(), stream.get()),
