@@ -14,7 +14,7 @@
 namespace nanoserve {
 
 /// choose_num_splits() for a batch of this shape on the current device. Throws CudaError when there
-/// is none.
+/// is none, std::invalid_argument for heads or a layout that can't be.
 [[nodiscard]] std::int32_t choose_num_splits(const PagedAttentionParams& params);
 
 /// Bytes of device memory that split_kv_attention needs for a batch of this shape: none for one

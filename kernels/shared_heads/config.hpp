@@ -77,6 +77,7 @@ static_assert(std::is_trivially_copyable_v<SharedHeadsArgs>, "a kernel takes the
 }
 
 /// Thread blocks that read one part of each history of a batch.
+/// @throws std::invalid_argument for heads or a layout that can't be
 [[nodiscard]] std::int64_t num_group_blocks(const PagedAttentionParams& params);
 
 /// Checks the parameters without following seq_lens or block_tables, and fills in the rest.

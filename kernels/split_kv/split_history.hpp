@@ -63,6 +63,7 @@ constexpr std::int64_t kMinSplitTokens = 128;
 //! [choose num splits]
 
 /// The same for a batch of this shape, which shared_heads_attention takes. Reads sizes alone.
+/// @throws std::invalid_argument for heads or a layout that can't be
 [[nodiscard]] inline std::int32_t choose_num_splits(const PagedAttentionParams& params,
                                                     std::int32_t num_sms) {
     return choose_num_splits(

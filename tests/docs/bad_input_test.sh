@@ -9,10 +9,11 @@ set -euo pipefail
 
 build=$1 page=$2/docs/bad-input.md tests=$2/tests
 
-# ctest knows no gpu test in a build without CUDA: then the sources are asked, in which a name may be in pieces.
+# The names of a test of several types end with the type. ctest knows no gpu test in a build without CUDA: then the
+# sources are asked, in which a name may be in pieces.
 known_tests() {
     local known
-    known=$(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: //p')
+    known=$(ctest --test-dir "$build" -N | sed -n 's/^ *Test *#[0-9]*: //p' | sed 's/ - [A-Za-z]*$//')
     printf '%s\n' "$known"
     if [[ $known != *gpu/* ]]; then
         cat "$tests"/kernels/*.c* "$tests"/days/driver_threads_test.cpp | tr '\n' ' ' | sed 's/" *"//g; s/TEST_CASE( *"/\n/g' | sed 's/".*//; s|^|gpu/|'

@@ -6,8 +6,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <kernels/async_copy/plan.hpp>
 
+#include <stdexcept>
+
+using Catch::Matchers::Message;
 using nanoserve::AsyncCopyPlan;
 using nanoserve::DecodeLoad;
 using nanoserve::DType;
@@ -69,6 +73,19 @@ TEST_CASE("a thread block has 128 KB on its way where histories are long", "[asy
     const std::int64_t bytes_per_row = GENERATE(128, 256);
     const AsyncCopyPlan plan = plan_async_copy(load(num_seqs, 65536, bytes_per_row), kNumSms);
     CHECK(plan.num_warps * plan.num_stages * 32 * bytes_per_row == 128 * 1024);
+}
+
+TEST_CASE("no plan is made for sizes that cannot be", "[async_copy]") {
+    PagedAttentionParams params;
+    params.num_q_heads = 8;
+    params.kv.layout = layout_of(0, 64);
+    CHECK_THROWS_MATCHES(plan_async_copy(params, kNumSms), std::invalid_argument,
+                         Message("num_kv_heads is 0; it must be at least 1"));
+    params.kv.layout = layout_of(4, 64);
+    CHECK_NOTHROW(plan_async_copy(params, kNumSms));
+    params.kv.layout.block_size = 0;
+    CHECK_THROWS_MATCHES(plan_async_copy(params, kNumSms), std::invalid_argument,
+                         Message("block_size is 0; it must be at least 1 token"));
 }
 
 TEST_CASE("a plan out of its limits is named", "[async_copy]") {

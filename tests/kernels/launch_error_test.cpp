@@ -137,17 +137,26 @@ const Launcher kLaunchers[] = {
      }},
 };
 
+Launcher any_launcher() {
+    return GENERATE(from_range(std::begin(kLaunchers), std::end(kLaunchers)));
+}
+
+// Every launcher takes it.
+PagedCase launchable() {
+    return PagedCase({.shape = {.num_q_heads = 2, .num_kv_heads = 2, .head_dim = 64},
+                      .block_size = 16,
+                      .seq_lens = {9},
+                      .dtype = DType::bf16,
+                      .io_dtype = DType::bf16});
+}
+
 }  // namespace
 
 TEST_CASE("OPEN-21: a launch that the device refuses throws, and the next one works", "[kernels]") {
     needs_gpu();
-    const Launcher launcher = GENERATE(from_range(std::begin(kLaunchers), std::end(kLaunchers)));
+    const Launcher launcher = any_launcher();
     CAPTURE(launcher.name);
-    PagedCase test({.shape = {.num_q_heads = 2, .num_kv_heads = 2, .head_dim = 64},
-                    .block_size = 16,
-                    .seq_lens = {9},
-                    .dtype = DType::bf16,
-                    .io_dtype = DType::bf16});
+    PagedCase test = launchable();
     const DeviceCase device(test.params());
     const DeviceBuffer scratch(kScratchBytes);
     // Its code is loaded then: what is refused is the launch.
@@ -159,4 +168,15 @@ TEST_CASE("OPEN-21: a launch that the device refuses throws, and the next one wo
     }
     CHECK_NOTHROW(launcher.launch(device.params(), scratch.data(), nullptr));
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+TEST_CASE("without a device every launch is an error", "[kernels]") {
+    if (!nanoserve::reason_for_no_device()) {
+        SKIP("there is a device, which would follow pointers of the host");
+    }
+    const Launcher launcher = any_launcher();
+    CAPTURE(launcher.name);
+    PagedCase test = launchable();
+    alignas(16) static std::byte scratch[kScratchBytes];
+    CHECK_THROWS_AS(launcher.launch(test.params(), scratch, nullptr), nanoserve::CudaError);
 }

@@ -224,6 +224,8 @@ TEST_CASE("scatter_kv on the device refuses null pointers and impossible counts"
     refused(&x, {&x, &x, 1}, nanoserve::testing::between_elements(&slot),
             "slot_mapping is not a multiple of 8 bytes");
     refused(&x, {&x, &x, -1}, &slot, "num_tokens is -1; it must be from 0 to 2147483647");
+    refused(&x, {&x, &x, std::int64_t{1} << 31}, &slot,
+            "num_tokens is 2147483648; it must be from 0 to 2147483647");
     nanoserve::scatter_kv(nullptr, nullptr, layout, {}, nullptr, nullptr);  // nothing to do
     CHECK(cudaGetLastError() == cudaSuccess);
 }

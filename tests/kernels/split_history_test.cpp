@@ -113,6 +113,18 @@ TEST_CASE("the rule reads a batch's sizes: its room, its KV heads, large groups 
     CHECK(choose_num_splits(params, kH200) == 16);
 }
 
+TEST_CASE("the rule gives no number of splits for sizes that cannot be", "[split]") {
+    PagedCase test = shareable();
+    PagedAttentionParams params = test.params();
+    params.kv.layout.num_kv_heads = 0;
+    CHECK_THROWS_MATCHES(choose_num_splits(params, kH200), std::invalid_argument,
+                         Message("num_kv_heads is 0; it must be at least 1"));
+    params = test.params();
+    params.kv.layout.block_size = 0;
+    CHECK_THROWS_MATCHES(choose_num_splits(params, kH200), std::invalid_argument,
+                         Message("block_size is 0; it must be at least 1 token"));
+}
+
 TEST_CASE("neighbouring lanes read neighbouring chunks, neighbouring readers neighbouring tokens",
           "[shared_heads]") {
     const int chunks_log2 = GENERATE(range(0, 6));
