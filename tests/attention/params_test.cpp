@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-// What a read refuses, with which words; each refusal leaves the output untouched.
+// What a read refuses, and the oracle, with which words; each refusal leaves the output untouched.
 #include "support/paged_case.hpp"
 
+#include <nanoserve/attention/attention_oracle.hpp>
 #include <nanoserve/attention/gather_read.hpp>
 #include <nanoserve/attention/paged_attention_reference.hpp>
 #include <nanoserve/attention/streaming_read.hpp>
@@ -30,6 +31,12 @@ void refused(const std::function<void(PagedCase&, PagedAttentionParams&)>& spoil
     CHECK_THROWS_MATCHES(nanoserve::gather_read(params), std::invalid_argument, Message(message));
     CHECK_THROWS_MATCHES(nanoserve::paged_attention_reference(params), std::invalid_argument,
                          Message(message));
+    CHECK_THROWS_MATCHES(nanoserve::streaming_read(params), std::invalid_argument,
+                         Message(message));
+    if (params.out != nullptr) {  // which the oracle doesn't need
+        CHECK_THROWS_MATCHES(nanoserve::attention_oracle(params), std::invalid_argument,
+                             Message(message));
+    }
     for (const float value : test.out_floats()) {
         REQUIRE(std::isnan(value));
     }
@@ -88,6 +95,8 @@ TEST_CASE("a pointer between two elements is refused by name", "[attention]") {
     };
     refused([&](auto&, PagedAttentionParams& p) { p.q = behind(p.q, 2); },
             "q is not a multiple of 4 bytes");
+    refused([&](auto&, PagedAttentionParams& p) { p.out = const_cast<void*>(behind(p.out, 2)); },
+            "out is not a multiple of 4 bytes");
     refused([&](auto&, PagedAttentionParams& p) { p.kv.k_cache = behind(p.kv.k_cache, 1); },
             "k_cache is not a multiple of 4 bytes");
     refused([&](auto&, PagedAttentionParams& p) { p.kv.v_cache = behind(p.kv.v_cache, 2); },

@@ -326,6 +326,29 @@ TEST_CASE("what a sequence holds counts against what it can hold", "[cache]") {
         Message("num_tokens is 2147483645; the sequence holds 3 and can hold 2147483647"));
 }
 
+TEST_CASE("OPEN-12: a question for room is refused where the write would be", "[cache]") {
+    PagedKVCache cache = tiny_cache(2, 4);
+    const SeqId seq = cache.add_sequence();
+    REQUIRE(write(cache, seq, {1, 1, 1}));
+    const auto refused = [&](std::int32_t layer, std::int64_t num_tokens, const char* message) {
+        CHECK_THROWS_MATCHES(cache.can_append(seq, layer, num_tokens), std::invalid_argument,
+                             Message(message));
+    };
+    refused(0, -1, "num_tokens is -1; it must not be negative");
+    refused(0, 2147483645,
+            "num_tokens is 2147483645; the sequence holds 3 and can hold 2147483647");
+    refused(0, std::numeric_limits<std::int64_t>::max(),
+            "num_tokens is 9223372036854775807; the sequence holds 3 and can hold 2147483647");
+    refused(1, 1, "layer is 1; the cache has 1");
+    refused(-1, 1, "layer is -1; the cache has 1");
+    CHECK_FALSE(cache.can_append(seq, 0, 2147483644));
+    CHECK(cache.can_append(seq, 0, 0));
+    CHECK(cache.can_append(seq, 0, 5));  // one beside the three, and a block
+    CHECK_FALSE(cache.can_append(seq, 0, 6));
+    cache.free(seq);
+    CHECK_THROWS_AS(cache.can_append(seq, 0, 1), std::invalid_argument);
+}
+
 TEST_CASE("a prefill of no tokens into a shared block copies nothing", "[cache]") {
     PagedKVCache cache = tiny_cache(4, 4);
     const SeqId a = cache.add_sequence();
