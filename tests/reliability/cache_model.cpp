@@ -232,6 +232,10 @@ CacheState state_of(const PagedKVCache& cache, const CacheModel& model) {
             const auto* bytes = static_cast<const std::byte*>(pool);
             state.pools.insert(state.pools.end(), bytes, bytes + pool_bytes);
         }
+        for (std::int64_t head = 0; head < layout.num_kv_heads; ++head) {
+            state.scales.push_back(view.scales.k.of_head(head));
+            state.scales.push_back(view.scales.v.of_head(head));
+        }
     }
     for (const auto& [seq, expected] : model.sequences()) {
         const auto table = cache.block_table(seq);

@@ -78,6 +78,7 @@ class CacheModel {
 /// Everything that can be seen of a cache, bit for bit.
 struct CacheState {
     std::vector<std::byte> pools;
+    std::vector<float> scales;  // of K and V of each head of each layer
     std::map<SeqId, std::vector<BlockId>> tables;
     std::map<SeqId, std::vector<std::int64_t>> seq_lens;
     std::vector<std::int32_t> ref_counts;

@@ -22,6 +22,7 @@ WalkSpec random_walk_spec(std::uint32_t seed) {
                      .max_seqs = pick(2, 10),
                      .max_prefill = 4 * shape.block_size};
     spec.layout.head_dim = head_dim;
+    spec.head_scales = pick(0, 3) > 0;
     return spec;
 }
 

@@ -7,12 +7,15 @@
 
 #include <nanoserve/model/require.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <functional>
 #include <new>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace nanoserve::testing {
 
@@ -22,7 +25,8 @@ struct WalkSpec {
     std::int32_t num_layers = 1;
     KVLayout layout;
     std::int64_t max_seqs = 8;
-    int max_prefill = 16;  ///< tokens of one write
+    int max_prefill = 16;      ///< tokens of one write
+    bool head_scales = false;  ///< a pool of fp8 has a factor for each KV head as well
 };
 
 /// The walk of a seed: layers, block_size, storage type, order and padding of a small pool are
@@ -31,10 +35,10 @@ struct WalkSpec {
 
 [[nodiscard]] std::string to_string(const WalkSpec& spec);
 
-/// A random walk of prefill, append, fork, free, misuse and moves over a cache, beside a model.
-/// Some writes are tried with every smaller number of free blocks first, and some operations with
-/// each of their allocations failing: what does not happen must leave the cache as it was, bit for
-/// bit. `Cache` is PagedKVCache, or one that does something wrong.
+/// A random walk of prefill, append, fork, free, batches, scales, misuse and moves over a cache,
+/// beside a model. Some writes are tried with every smaller number of free blocks first, and some
+/// operations with each of their allocations failing: what does not happen must leave the cache as
+/// it was, bit for bit. `Cache` is PagedKVCache, or one that does something wrong.
 template <class Cache = PagedKVCache>
 class CacheWalk {
   public:
@@ -42,9 +46,10 @@ class CacheWalk {
         : spec_(spec),
           random_(spec.seed),
           cache_(spec.num_layers, spec.layout),
-          model_(spec.num_layers, spec.layout) {
+          model_(spec.num_layers, spec.layout),
+          scales_(static_cast<std::size_t>(spec.num_layers)) {
         for (std::int32_t layer = 0; is_fp8() && layer < spec.num_layers; ++layer) {
-            cache_.set_scales(layer, scales_of(layer));
+            set_scales(layer);
         }
     }
 
@@ -72,7 +77,7 @@ class CacheWalk {
         if (model_.sequences().empty()) {
             return add();
         }
-        switch (pick(12)) {
+        switch (pick(14)) {
             case 0:
                 return std::ssize(model_.sequences()) < spec_.max_seqs ? add() : free(pick_seq());
             case 1:
@@ -85,7 +90,11 @@ class CacheWalk {
             case 4:
                 return move();
             case 5:
+                return look_at_batch();
             case 6:
+                return is_fp8() ? set_scales(pick_layer()) : look_at_batch();
+            case 7:
+            case 8:
                 return write(pick_seq(), pick(spec_.max_prefill + 1));
             default:
                 return write(pick_seq(), 1);
@@ -94,23 +103,87 @@ class CacheWalk {
 
     [[nodiscard]] bool is_fp8() const { return spec_.layout.dtype == DType::fp8_e4m3; }
 
-    // A scale of its own for K and V of each layer; 3 is no power of two, so that it rounds.
-    [[nodiscard]] static KVScales scales_of(std::int32_t layer) {
-        const float scale = 3.0f + static_cast<float>(layer);
-        return {.k = {.tensor = scale}, .v = {.tensor = 1.0f / scale}};
+    // Scales of one layer, and of its heads where the walk has such.
+    struct LayerScales {
+        float k = 1.0f, v = 1.0f;
+        std::vector<float> k_heads, v_heads;  // [num_kv_heads], empty without
+
+        [[nodiscard]] KVScales view() const {
+            return {.k = {.tensor = k, .heads = k_heads.empty() ? nullptr : k_heads.data()},
+                    .v = {.tensor = v, .heads = v_heads.empty() ? nullptr : v_heads.data()}};
+        }
+    };
+
+    // Never the same again; 3 is no power of two, so that it rounds.
+    [[nodiscard]] LayerScales new_scales() {
+        const float scale = 3.0f + static_cast<float>(num_scales_++);
+        LayerScales scales = {.k = scale, .v = 1.0f / scale, .k_heads = {}, .v_heads = {}};
+        for (int h = 0; spec_.head_scales && h < spec_.layout.num_kv_heads; ++h) {
+            scales.k_heads.push_back(1.0f + static_cast<float>(h) / 4.0f);
+            scales.v_heads.push_back(1.0f / (scale + static_cast<float>(h)));
+        }
+        return scales;
+    }
+
+    // New scales for a layer; they are refused while it holds tokens.
+    void set_scales(std::int32_t layer) {
+        const auto index = static_cast<std::size_t>(layer);
+        LayerScales scales = new_scales();
+        const KVScales view = scales.view();
+        if (std::ranges::any_of(model_.sequences(), [&](const auto& entry) {
+                return !entry.second.tokens[index].empty();
+            })) {
+            const CacheState before = state_of(cache_, model_);
+            must_throw("new scales for old tokens", [&] { cache_.set_scales(layer, view); });
+            return require_unchanged(before, "refused scales");
+        }
+        run("set_scales", [&] { cache_.set_scales(layer, view); });
+        scales_[index] = std::move(scales);
     }
 
     void look_at_scales() {
         for (std::int32_t layer = 0; is_fp8() && layer < spec_.num_layers; ++layer) {
-            const KVScales scales = cache_.view(layer).scales;
-            if (scales.k.of_head(0) != scales_of(layer).k.tensor ||
-                scales.v.of_head(0) != scales_of(layer).v.tensor) {
-                blame("the scales are not those that were set");
+            const KVScales is = cache_.view(layer).scales;
+            const KVScales should = scales_[static_cast<std::size_t>(layer)].view();
+            for (int h = 0; h < spec_.layout.num_kv_heads; ++h) {
+                if (is.k.of_head(h) != should.k.of_head(h) ||
+                    is.v.of_head(h) != should.v.of_head(h)) {
+                    blame("the scales are not those that were set");
+                }
             }
         }
     }
 
+    // The tables of some sequences, the same one twice perhaps, or of none.
+    void look_at_batch() {
+        const std::int32_t layer = pick_layer();
+        std::vector<SeqId> seqs(static_cast<std::size_t>(pick(4)));
+        std::ranges::generate(seqs, [&] { return pick_seq(); });
+        const BlockTables tables = run("batch", [&] { return cache_.batch(seqs, layer); });
+        BlockTables expected;
+        for (const SeqId seq : seqs) {
+            expected.max_blocks_per_seq = std::max(expected.max_blocks_per_seq,
+                                                   std::ssize(model_.sequences().at(seq).blocks));
+        }
+        for (const SeqId seq : seqs) {
+            const auto& tokens = model_.sequences().at(seq).tokens[static_cast<std::size_t>(layer)];
+            expected.seq_lens.push_back(static_cast<std::int32_t>(tokens.size()));
+            const auto table = cache_.block_table(seq);
+            auto& row = expected.block_tables;
+            row.insert(row.end(), table.begin(), table.end());
+            row.resize(
+                expected.seq_lens.size() * static_cast<std::size_t>(expected.max_blocks_per_seq),
+                BlockTables::kNoBlock);
+        }
+        if (tables.seq_lens != expected.seq_lens || tables.block_tables != expected.block_tables ||
+            tables.max_blocks_per_seq != expected.max_blocks_per_seq) {
+            blame("a batch has not the tables and lengths of its sequences");
+        }
+    }
+
     int pick(int count) { return std::uniform_int_distribution<int>(0, count - 1)(random_); }
+
+    std::int32_t pick_layer() { return pick(spec_.num_layers); }
 
     SeqId pick_seq() {
         auto entry = model_.sequences().begin();
@@ -155,7 +228,7 @@ class CacheWalk {
     }
 
     void free(SeqId seq) {
-        cache_.free(seq);
+        run("free", [&] { cache_.free(seq); });
         model_.free(seq);
         last_freed_ = seq;
     }
@@ -170,7 +243,7 @@ class CacheWalk {
 
     // A write of num_tokens tokens into a random layer; every third one is squeezed first.
     void write(SeqId seq, int num_tokens) {
-        const auto layer = static_cast<std::int32_t>(pick(spec_.num_layers));
+        const std::int32_t layer = pick_layer();
         if (pick(3) == 0) {
             squeeze(seq, layer, num_tokens);
         }
@@ -234,9 +307,10 @@ class CacheWalk {
         must_throw("layer -1", [&] { (void)cache_.append(seq, -1, &x, &x); });
         must_throw("a layer too many", [&] { (void)cache_.append(seq, spec_.num_layers, &x, &x); });
         must_throw("null rows", [&] { (void)cache_.append(seq, 0, nullptr, &x); });
-        if (is_fp8() && cache_.seq_len(seq, 0) > 0) {
-            must_throw("new scales for old tokens", [&] { cache_.set_scales(0, {}); });
-        }
+        must_throw("asking for a negative count", [&] { (void)cache_.can_append(seq, 0, -1); });
+        must_throw("asking for a count beyond int32",
+                   [&] { (void)cache_.can_append(seq, 0, std::int64_t{1} << 31); });
+        must_throw("a batch of the freed", [&] { (void)cache_.batch(std::span(&last_freed_, 1)); });
         require_unchanged(before, "misuse");
     }
 
@@ -253,6 +327,8 @@ class CacheWalk {
     std::mt19937 random_;
     Cache cache_;
     CacheModel model_;
+    std::vector<LayerScales> scales_;  // [num_layers], as they were set last
+    int num_scales_ = 0;
     std::optional<std::string> fault_;
     SeqId last_freed_{-1};
     std::uint32_t next_token_ = 1;

@@ -9,7 +9,9 @@
 #include <vector>
 
 using Catch::Matchers::ContainsSubstring;
+using nanoserve::BlockTables;
 using nanoserve::KVRows;
+using nanoserve::KVScales;
 using nanoserve::PagedKVCache;
 using nanoserve::SeqId;
 using nanoserve::WriteResult;
@@ -82,6 +84,31 @@ struct ForgetfulCache : PagedKVCache {
     }
 };
 
+// Keeps the new scale of K where there is no memory for that of V.
+struct HalfScalingCache : PagedKVCache {
+    using PagedKVCache::PagedKVCache;
+    void set_scales(std::int32_t layer, const KVScales& scales) {
+        PagedKVCache::set_scales(layer, {.k = scales.k, .v = view(layer).scales.v});
+        PagedKVCache::set_scales(layer, scales);
+    }
+};
+
+struct FirstFactorCache : PagedKVCache {
+    using PagedKVCache::PagedKVCache;
+    void set_scales(std::int32_t layer, const KVScales& scales) {
+        const std::vector<float> k(8, scales.k.heads == nullptr ? 1.0f : scales.k.heads[0]);
+        PagedKVCache::set_scales(
+            layer, {.k = {.tensor = scales.k.tensor, .heads = k.data()}, .v = scales.v});
+    }
+};
+
+struct FirstLayerBatchCache : PagedKVCache {
+    using PagedKVCache::PagedKVCache;
+    [[nodiscard]] BlockTables batch(std::span<const SeqId> seqs, std::int32_t = 0) const {
+        return PagedKVCache::batch(seqs);
+    }
+};
+
 struct ForgivingCache : PagedKVCache {
     using PagedKVCache::PagedKVCache;
     void free(SeqId seq) {
@@ -135,6 +162,21 @@ TEST_CASE("the walk finds a refused write that wrote a part", "[reliability]") {
 TEST_CASE("the walk finds a write that is not undone when memory fails", "[reliability]") {
     CHECK_THAT(fault_of<ForgetfulCache>(),
                ContainsSubstring("a write whose memory fails changed the cache"));
+}
+
+TEST_CASE("the walk finds scales that are set by half when memory fails", "[reliability]") {
+    CHECK_THAT(fault_of<HalfScalingCache>(),
+               ContainsSubstring("set_scales whose memory fails changed the cache"));
+}
+
+TEST_CASE("the walk finds a factor that is another head's", "[reliability]") {
+    CHECK_THAT(fault_of<FirstFactorCache>(),
+               ContainsSubstring("the scales are not those that were set"));
+}
+
+TEST_CASE("the walk finds a batch of another layer", "[reliability]") {
+    CHECK_THAT(fault_of<FirstLayerBatchCache>(),
+               ContainsSubstring("a batch has not the tables and lengths of its sequences"));
 }
 
 TEST_CASE("the walk finds a second free that is not refused", "[reliability]") {
