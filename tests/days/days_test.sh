@@ -234,6 +234,39 @@ test_day_20_plot_draws_from_the_files_alone() {
     says err.txt 'day-20-readbench.csv'
 }
 
+# compile_commas: a locale "commas" that writes 1.234,5, from the C library's own localedef; it complains that there is
+# nothing but numbers, and writes those.
+compile_commas() {
+    local code
+    printf 'LC_NUMERIC\ndecimal_point ","\nthousands_sep "."\ngrouping 3;3\nEND LC_NUMERIC\n' >numbers
+    {
+        printf '<code_set_name> UTF-8\n<comment_char> %%\n<escape_char> /\n<mb_cur_min> 1\n<mb_cur_max> 1\nCHARMAP\n'
+        for code in {0..127}; do printf '<U%04x> /x%02x\n' "$code" "$code"; done
+        printf 'END CHARMAP\n'
+    } >characters
+    localedef -c -i numbers -f characters ./commas >/dev/null 2>&1 || true
+}
+with_commas() { env -u LC_ALL LOCPATH="$scratch" LC_NUMERIC=commas "$@"; }
+
+test_open_20_a_locale_with_decimal_commas_changes_no_text_file_or_picture() {
+    local plot=$programs/day21_kernel/day21_plot replay=$programs/replay/replay
+    compile_commas
+    [[ $(with_commas bash -c 'printf %.1f 2,5' 2>&1) == 2,5 ]] || exit 4 # no localedef
+    cp "$data"/day-21-cpu-cold-1.{csv,json} "$data"/day-21-kernel-h200.{csv,json} .
+    mkdir points commas_too
+    expect status "$(status_of "$plot" --data . --plots points)" 0
+    expect status "$(status_of with_commas "$plot" --data . --plots commas_too)" 0
+    cmp points/day-21-kernel.svg commas_too/day-21-kernel.svg
+    expect status "$(status_of "$replay" day-21-kernel-h200.csv --cpu day-21-cpu-cold-1.csv)" 0
+    cp out.txt points.txt
+    expect status "$(status_of with_commas "$replay" day-21-kernel-h200.csv --cpu day-21-cpu-cold-1.csv)" 0
+    cmp points.txt out.txt
+    expect status "$(status_of with_commas "$programs/day20_readbench/day20_readbench" \
+        --histories 16,64 --samples 6 --data . --plots .)" 0
+    if grep -E '[0-9],[0-9]+ (us|µs|GB)' out.txt paged-read-benchmark.svg; then exit 1; fi
+    expect status "$(status_of "$programs/day20_readbench/day20_plot" --data . --plots .)" 0 # without it
+}
+
 plot_day_20() { "$programs/day20_readbench/day20_plot" --data . --plots .; }
 
 test_a_full_disk_keeps_the_pictures_of_the_run_before() {
