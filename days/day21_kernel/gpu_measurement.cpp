@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 #include <gpu_bench/device_batch.hpp>
 #include <gpu_bench/gpu_check.hpp>
+#include <gpu_bench/gpu_facts.hpp>
 #include <kernels/ceilings.hpp>
 #include <kernels/clock.hpp>
 #include <kernels/clock_graph.hpp>
@@ -122,6 +123,7 @@ CellResult empty_result(const ReadCell& cell) {
         cell.num_seqs * blocks_needed(cell.seq_len, cell.block_size) * cell.block_size;
     const std::int64_t layer_bytes = cell.shape.kv_bytes(pool_tokens, cell.dtype);
     result.num_layers = layers_for(layer_bytes);
+    result.l2_bytes = gpu_bench::l2_bytes();
     const std::int64_t memory_bytes = (result.num_layers + 1) * layer_bytes;
     if (memory_bytes > kMaxMemoryBytes) {
         result.skipped = fmt::format("pools of {} layers and a gathered copy take {} GB, of {}",

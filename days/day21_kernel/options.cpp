@@ -121,8 +121,7 @@ std::vector<std::pair<std::string, std::string>> to_pairs(const Options& options
             {"histories", fmt::format("{}", fmt::join(options.histories, ","))},
             {"block_size", fmt::format("{}", options.block_size)},
             {"dtype", "bf16"},
-            {"samples", fmt::format("{}", options.num_samples)},
-            {"cache", "cold"}};
+            {"samples", fmt::format("{}", options.num_samples)}};
 }
 
 }  // namespace nanoserve::day21

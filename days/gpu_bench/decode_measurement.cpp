@@ -4,6 +4,7 @@
 
 #include "device_batch.hpp"
 #include "gpu_check.hpp"
+#include "gpu_facts.hpp"
 
 #include <nanoserve/bench/time_in_turn.hpp>
 #include <nanoserve/bench/time_read.hpp>
@@ -204,6 +205,7 @@ CellResult measure(const DecodeDay& day, const DecodeOptions& options, const Rea
         rotation.num_reads = rotation.num_layers;
     }
     result.num_layers = rotation.num_layers;
+    result.l2_bytes = l2_bytes();
     if (rotation.num_layers * result.kv_bytes > kMaxMemoryBytes) {
         result.skipped = fmt::format("{} layers take more than {} GB", rotation.num_layers,
                                      kMaxMemoryBytes / 1'000'000'000);

@@ -130,8 +130,7 @@ NamedOptions to_pairs(const DecodeOptions& options) {
             {"replay", options.as_peers ? "the layers once, from an idle GPU"
                                         : "128 reads or 2 GB, behind another replay"},
             {"order", options.as_peers ? "all samples of a read, then the next read"
-                                       : "a sample of each read in turn, there and back"},
-            {"cache", "cold"}};
+                                       : "a sample of each read in turn, there and back"}};
 }
 
 }  // namespace nanoserve::gpu_bench

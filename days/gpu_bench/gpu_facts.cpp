@@ -124,4 +124,11 @@ report::GpuFacts gpu_facts() {
     return facts;
 }
 
+std::int64_t l2_bytes() {
+    int device = 0, num_bytes = 0;
+    NANOSERVE_CUDA_TRY(cudaGetDevice(&device));
+    NANOSERVE_CUDA_TRY(cudaDeviceGetAttribute(&num_bytes, cudaDevAttrL2CacheSize, device));
+    return num_bytes;
+}
+
 }  // namespace nanoserve::gpu_bench

@@ -5,6 +5,7 @@
 
 #include <nanoserve/report/provenance.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -19,5 +20,8 @@ namespace nanoserve::gpu_bench {
 /// Name, CUDA, driver and clocks of the GPU, the clocks taken under load. Throws CudaError, and
 /// std::logic_error in a build without CUDA.
 [[nodiscard]] report::GpuFacts gpu_facts();
+
+/// Bytes of the GPU's second-level cache. Throws as gpu_facts() does.
+[[nodiscard]] std::int64_t l2_bytes();
 
 }  // namespace nanoserve::gpu_bench

@@ -15,4 +15,8 @@ report::GpuFacts gpu_facts() {
     throw std::logic_error(*reason_for_no_measurement());
 }
 
+std::int64_t l2_bytes() {
+    throw std::logic_error(*reason_for_no_measurement());
+}
+
 }  // namespace nanoserve::gpu_bench

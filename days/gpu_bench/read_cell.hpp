@@ -81,8 +81,9 @@ struct Rotation {
 };
 
 /// 400 MB of layers, but no more than 16, as the peers' harness rotates them: below 25 MB a layer
-/// some of it may still be in L2 when its turn comes again, for them as for us. A replay has 128
-/// reads, or fewer that load 2 GB, so that its start does not count.
+/// they are fewer bytes, and what is still in L2 when its turn comes again is so for them as for
+/// us; see report::cache_state(). A replay has 128 reads, or fewer that load 2 GB, so that its
+/// start does not count.
 [[nodiscard]] Rotation rotation_of(std::int64_t kv_bytes);
 
 /// Reads of one replay for a read that takes about so long: those of the rotation or, when that

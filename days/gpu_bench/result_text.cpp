@@ -29,6 +29,7 @@ bool same_cell(const report::ReadRow& a, const report::ReadRow& b) {
 std::string remark_of(const report::ReadRow& row) {
     std::string text = row.pattern == "uniform" ? "" : ", " + row.pattern;
     text += row.dtype == "bf16" ? "" : ", " + row.dtype;
+    text += row.cache == "warm" ? ", warm" : "";
     text +=
         row.block_size.value_or(16) == 16 ? "" : fmt::format(", block_size {}", *row.block_size);
     return text + (row.layout == "NHD" || row.layout.empty() ? "" : ", " + row.layout);

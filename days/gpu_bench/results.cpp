@@ -27,7 +27,6 @@ std::optional<double> floor_us_of(const CellResult& cell) {
 report::ReadRow key_of(const ReadCell& cell) {
     report::ReadRow row;
     row.dtype = nanoserve::to_string(cell.dtype);
-    row.cache = "cold";
     row.num_q_heads = cell.shape.num_q_heads;
     row.num_kv_heads = cell.shape.num_kv_heads;
     row.head_dim = cell.shape.head_dim;
@@ -41,6 +40,10 @@ report::ReadRow row_of(const std::string& machine, const CellResult& cell, const
     report::ReadRow row = key_of(cell.cell);
     row.machine = machine;
     row.read = read.read;
+    row.cache = cell.l2_bytes > 0
+                    ? report::cache_state(static_cast<double>(cell.num_layers * cell.kv_bytes),
+                                          static_cast<double>(cell.l2_bytes))
+                    : "";
     if (!read.layout.empty()) {
         row.block_size = cell.cell.block_size;
     }
@@ -79,6 +82,7 @@ void add_cell(report::Sidecar& sidecar, const CellResult& cell) {
     };
     add("layers", static_cast<double>(cell.num_layers));
     add("kv_bytes", static_cast<double>(cell.kv_bytes));
+    add("l2_bytes", static_cast<double>(cell.l2_bytes));
     add("checked_seqs", static_cast<double>(cell.num_checked_seqs));
     for (const auto& [name, value] : cell.facts) {
         add(name, value);

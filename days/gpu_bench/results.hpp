@@ -37,9 +37,10 @@ struct ReadResult {
 /// All reads on one cell.
 struct CellResult {
     ReadCell cell;
-    std::string skipped = {};           ///< why nothing was measured; empty when something was
-    std::int64_t kv_bytes = 0;          ///< that one read has to load
-    std::int64_t num_layers = 0;        ///< different pools that a replay goes through
+    std::string skipped = {};     ///< why nothing was measured; empty when something was
+    std::int64_t kv_bytes = 0;    ///< that one read has to load
+    std::int64_t num_layers = 0;  ///< different pools that a replay goes through
+    std::int64_t l2_bytes = 0;    ///< of the GPU's second-level cache; 0 when nothing was measured
     std::int64_t num_checked_seqs = 0;  ///< compared with the oracle; all with another read
     std::vector<ReadResult> reads = {};
     /// More numbers for the sidecar, by name.
@@ -53,7 +54,8 @@ using NamedOptions = std::vector<std::pair<std::string, std::string>>;
 /// of GPU.
 [[nodiscard]] std::string csv_name(const std::string& stem, const std::string& gpu_name);
 
-/// One row for each read of each cell that was measured. floor_us is the best of load_only_nhd.
+/// One row for each read of each cell that was measured. floor_us is the best of load_only_nhd,
+/// `cache` what report::cache_state() says of the cell's layers; empty when nothing was measured.
 [[nodiscard]] std::vector<report::ReadRow> to_rows(const std::string& machine,
                                                    std::span<const CellResult> cells);
 

@@ -64,7 +64,11 @@ std::variant<DecodeOptions, Refusal> parse(std::vector<const char*> arguments) {
 
 // A cell with a baseline, a candidate and a ceiling, of 10 samples each: a replay of 4 reads.
 CellResult sample_result(const ReadCell& cell) {
-    CellResult result{.cell = cell, .kv_bytes = 4000, .num_layers = 2, .facts = {{"turns", 2.0}}};
+    CellResult result{.cell = cell,
+                      .kv_bytes = 4000,
+                      .num_layers = 2,
+                      .l2_bytes = 2000,
+                      .facts = {{"turns", 2.0}}};
     const auto samples = [](double ns) {
         std::vector<double> all(10);
         std::iota(all.begin(), all.end(), 4 * ns);
@@ -169,6 +173,18 @@ TEST_CASE("layers rotate as in the peers' harness, and a replay has many reads",
     CHECK(rotation_of(134'217'728) == Rotation{3, 15});
     CHECK(rotation_of(400'000'001) == Rotation{1, 5});
     CHECK(rotation_of(17'179'869'184) == Rotation{1, 1});
+}
+
+TEST_CASE("OPEN-19: layers are cold from four times the second-level cache on", "[days][pure]") {
+    constexpr std::int64_t l2_bytes = 62'914'560;  // 60 MiB
+    const auto state_of = [](std::int64_t kv_bytes) {
+        const std::int64_t num_bytes = rotation_of(kv_bytes).num_layers * kv_bytes;
+        return report::cache_state(static_cast<double>(num_bytes), l2_bytes);
+    };
+    CHECK(state_of(32'768) == "warm");
+    CHECK(state_of(l2_bytes / 4 - 1) == "warm");  // of 16 layers
+    CHECK(state_of(l2_bytes / 4) == "cold");
+    CHECK(state_of(17'179'869'184) == "cold");
 }
 
 TEST_CASE("a slow read goes through the layers once", "[days][pure]") {
@@ -311,6 +327,23 @@ TEST_CASE("a record of ragged and uniform batches is what its samples say", "[da
     const report::Sidecar sidecar = to_sidecar({}, {}, cells);
     CHECK_NOTHROW(
         report::require_same_rows(rows, report::rows_from_samples(rows, sidecar), sidecar));
+}
+
+TEST_CASE("a record of cold and warm cells labels each row, and is whole", "[days][pure]") {
+    ReadCell uniform = ragged_cell();
+    uniform.pattern = Pattern::uniform;
+    std::vector<CellResult> cells = {sample_result(ragged_cell()), sample_result(uniform)};
+    cells[1].l2_bytes = 2001;  // more than a quarter of 2 layers of 4000 bytes
+    const report::Sidecar sidecar =
+        to_sidecar(to_pairs(std::get<DecodeOptions>(parse({}))), {}, cells);
+    const auto rows = to_rows(report::machine_name(sidecar.provenance), cells);
+    CHECK(rows.front().cache == "cold");
+    CHECK(rows.back().cache == "warm");
+    CHECK_NOTHROW(report::require_whole_record(rows, sidecar));
+    CHECK(std::ranges::find(sidecar.fitted, std::pair(report::fact_name("l2_bytes", rows.back()),
+                                                      std::optional(2001.0))) !=
+          sidecar.fitted.end());
+    CHECK_THAT(format_rows(rows), ContainsSubstring("64 sequences of 1024 tokens, warm\n"));
 }
 
 TEST_CASE("a cell that was skipped says why, in the sidecar and on the terminal", "[days][pure]") {

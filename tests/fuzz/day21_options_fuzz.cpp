@@ -17,11 +17,11 @@ std::variant<Options, Refusal> parse(const CommandLine& line) {
     return parse_options(line.argc(), line.argv());
 }
 
-// The pairs that have a flag: block size, dtype and cache are the same in every run.
+// The pairs that have a flag: block size and dtype are the same in every run.
 std::vector<std::pair<std::string, std::string>> flags_of(const Options& options) {
     auto pairs = to_pairs(options);
     std::erase_if(pairs, [](const auto& pair) {
-        return pair.first == "block_size" || pair.first == "dtype" || pair.first == "cache";
+        return pair.first == "block_size" || pair.first == "dtype";
     });
     return pairs;
 }

@@ -176,6 +176,20 @@ TEST_CASE("a record of another machine or cache state than its sidecar's is name
                         "gather 32/8/64 num_seqs 8, 16 tokens: cache is \"warm\" in the "
                         "record, \"cold\" in its sidecar");
     }
+    SECTION("OPEN-19: cache, by the bytes of the cell") {
+        made.sidecar.options.clear();
+        const auto set_layers = [&](double num_layers) {
+            made.sidecar.fitted = {{fact_name("layers", made.rows[0]), num_layers},
+                                   {fact_name("kv_bytes", made.rows[0]), 1e6},
+                                   {fact_name("l2_bytes", made.rows[0]), 4e6}};
+        };
+        set_layers(16);
+        CHECK_NOTHROW(require_whole_record(made.rows, made.sidecar));
+        set_layers(15);
+        check_not_whole(made,
+                        "kernel 32/8/64 num_seqs 8, 16 tokens: cache is \"cold\" in the "
+                        "record, \"warm\" in its sidecar");
+    }
 }
 
 TEST_CASE("the replay shows each row's share of its ceiling, and the own machine's",

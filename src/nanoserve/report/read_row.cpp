@@ -34,4 +34,8 @@ std::span<const ReadRowColumn> read_row_columns() {
     return kColumns;
 }
 
+std::string_view cache_state(double rotated_bytes, double l2_bytes) {
+    return rotated_bytes >= 4 * l2_bytes ? "cold" : "warm";
+}
+
 }  // namespace nanoserve::report

@@ -57,15 +57,19 @@ std::optional<double> to_us(std::optional<double> ns) {
     return ns && *ns / 1e3 > 0 ? std::optional(*ns / 1e3) : std::nullopt;
 }
 
+// What the sidecar says of the row's cell, or nothing.
+std::optional<double> find_fact(const Sidecar& sidecar, std::string_view name, const ReadRow& row) {
+    const auto found = std::ranges::find(sidecar.fitted, fact_name(name, row),
+                                         &std::pair<std::string, std::optional<double>>::first);
+    return found == sidecar.fitted.end() ? std::nullopt : found->second;
+}
+
 // What one read of the row's cell has to load. A ragged batch has more or fewer tokens than its
 // seq_len says, so a record names the bytes. The sizes are a file's, so their product may be
 // anything: exact below 2^53, never an overflow.
 double kv_bytes_of(const ReadRow& row, const Sidecar& sidecar) {
-    const std::string name = fact_name("kv_bytes", row);
-    for (const auto& [fact, value] : sidecar.fitted) {
-        if (fact == name && value) {
-            return *value;
-        }
+    if (const auto kv_bytes = find_fact(sidecar, "kv_bytes", row)) {
+        return *kv_bytes;
     }
     try {
         return 2.0 * static_cast<double>(row.num_seqs) * static_cast<double>(row.seq_len) *
@@ -176,6 +180,22 @@ void require_label(const ReadRow& row, const char* column, const std::string& re
     }
 }
 
+// The cache state of the whole run or, by the bytes of the row's cell, of the row. Nothing where
+// the sidecar tells neither.
+std::optional<std::string> find_cache(const Sidecar& sidecar, const ReadRow& row) {
+    const auto of_run =
+        std::ranges::find(sidecar.options, "cache", &std::pair<std::string, std::string>::first);
+    if (of_run != sidecar.options.end()) {
+        return of_run->second;
+    }
+    const auto num_layers = find_fact(sidecar, "layers", row);
+    const auto kv_bytes = find_fact(sidecar, "kv_bytes", row);
+    const auto l2_bytes = find_fact(sidecar, "l2_bytes", row);
+    return num_layers && kv_bytes && l2_bytes
+               ? std::optional(std::string(cache_state(*num_layers * *kv_bytes, *l2_bytes)))
+               : std::nullopt;
+}
+
 // --- the table
 
 std::string time_text(std::optional<double> us) {
@@ -230,12 +250,10 @@ void require_whole_record(std::span<const ReadRow> rows, const Sidecar& sidecar)
     }
     require_a_row_for_each_series(rows, sidecar);
     const std::string machine = machine_name(sidecar.provenance);
-    const auto cache =
-        std::ranges::find(sidecar.options, "cache", &std::pair<std::string, std::string>::first);
     for (const ReadRow& row : rows) {
         require_label(row, "machine", row.machine, machine);
-        if (cache != sidecar.options.end()) {
-            require_label(row, "cache", row.cache, cache->second);
+        if (const auto cache = find_cache(sidecar, row)) {
+            require_label(row, "cache", row.cache, *cache);
         }
     }
 }

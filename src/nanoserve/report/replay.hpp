@@ -22,7 +22,7 @@ class RecordError : public FileError {
 
 /// Throws `RecordError` naming what is wrong unless there is a row, each series of the sidecar has
 /// exactly one, and each row's machine is the sidecar's; its cache state, too, where the sidecar
-/// has an option "cache".
+/// has an option "cache" or the bytes of the row's cell.
 void require_whole_record(std::span<const ReadRow> rows, const Sidecar& sidecar);
 
 /// `rows` with everything that samples tell computed anew: times and bandwidth of each row,
