@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
-// Any command line for Day 20: options within their limits that say the same when given again, or a
-// refusal of one line.
+// Any command line for Day 20, and for its plot: options within their limits that say the same when
+// given again, or a refusal of one line.
 #include "command_line.hpp"
 #include "fuzz_target.hpp"
 
@@ -27,23 +27,44 @@ void require_limits(const Options& options) {
     require_property(!options.reads.empty() && !options.seeds.empty(), "lists are not empty");
 }
 
-}  // namespace
-
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const auto parsed = parse(CommandLine("day20_readbench", text_of(data, size)));
+// nullptr for a refusal.
+const Options* options_of(const std::variant<Options, Refusal>& parsed) {
     if (const auto* refusal = std::get_if<Refusal>(&parsed)) {
         require_property(refusal->status == kFine || refusal->status == kWrongUsage,
                          "a refusal is help or wrong usage");
         if (refusal->status == kWrongUsage) {
             require_one_line(refusal->text);
         }
-        return 0;
     }
-    const auto& options = std::get<Options>(parsed);
-    require_limits(options);
+    return std::get_if<Options>(&parsed);
+}
+
+void require_same_again(const Options& options) {
     const auto again = parse(CommandLine("day20_readbench", to_pairs(options)));
     require_property(std::holds_alternative<Options>(again), "recorded options can be given again");
     require_property(to_pairs(std::get<Options>(again)) == to_pairs(options),
                      "recorded options mean the same when given again");
+}
+
+void require_plain_name(const Options& options) {
+    require_property(options.name.empty() || options.csv().filename() == options.name + ".csv",
+                     "a name is the name of a file");
+    require_property(!options.data.empty() && !options.plots.empty(), "folders have a name");
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const auto parsed = parse(CommandLine("day20_readbench", text_of(data, size)));
+    if (const Options* options = options_of(parsed)) {
+        require_limits(*options);
+        require_plain_name(*options);
+        require_same_again(*options);
+    }
+    const CommandLine plot("day20_plot", text_of(data, size));
+    const auto plot_parsed = parse_plot_options(plot.argc(), plot.argv());
+    if (const Options* options = options_of(plot_parsed)) {
+        require_plain_name(*options);
+    }
     return 0;
 }
