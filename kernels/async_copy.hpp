@@ -37,7 +37,7 @@ void async_copy_attention(const PagedAttentionParams& params, const AsyncCopyPla
                           std::uint32_t* status = nullptr);
 
 /// plan_async_copy() for a batch of this shape on the current device. Throws CudaError when there
-/// is none, std::invalid_argument for heads or a layout that can't be.
+/// is none, std::invalid_argument as validate_shape() does.
 [[nodiscard]] AsyncCopyPlan plan_async_copy(const PagedAttentionParams& params);
 
 }  // namespace nanoserve

@@ -171,7 +171,7 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
 
 void paged_decode(const PagedAttentionParams& params, cudaStream_t stream, std::uint32_t* status,
                   Workspace workspace, LaunchOrder order) {
-    validate_sizes(params);  // a load is divided by some of them
+    validate_sizes(params);
     const DecodeLoad load = load_of(params, workspace.data != nullptr);
     paged_decode(params, plan_decode(load, current_device()), stream, status, workspace, order);
 }

@@ -55,7 +55,8 @@ std::int32_t choose_num_splits(const PagedAttentionParams& params) {
 }
 
 std::size_t split_kv_workspace_bytes(const PagedAttentionParams& params, std::int32_t num_splits) {
-    return num_splits == 1 ? 0 : partials_bytes(params, num_splits);
+    const std::size_t num_bytes = partials_bytes(params, num_splits);
+    return num_splits == 1 ? 0 : num_bytes;
 }
 
 void split_kv_attention(const PagedAttentionParams& params, std::int32_t num_splits,

@@ -14,12 +14,13 @@
 namespace nanoserve {
 
 /// choose_num_splits() for a batch of this shape on the current device. Throws CudaError when there
-/// is none, std::invalid_argument for heads or a layout that can't be.
+/// is none, std::invalid_argument as validate_shape() does.
 [[nodiscard]] std::int32_t choose_num_splits(const PagedAttentionParams& params);
 
 /// Bytes of device memory that split_kv_attention needs for a batch of this shape: none for one
 /// split. Reads sizes alone.
-/// @throws std::invalid_argument when num_splits is not 1 to kMaxSplits
+/// @throws std::invalid_argument as validate_shape() does, and when num_splits is not 1 to
+/// kMaxSplits
 [[nodiscard]] std::size_t split_kv_workspace_bytes(const PagedAttentionParams& params,
                                                    std::int32_t num_splits);
 

@@ -116,9 +116,8 @@ AsyncCopyPlan plan_async_copy(const DecodeLoad& load, int num_sms) {
 }
 
 AsyncCopyPlan plan_async_copy(const PagedAttentionParams& params, int num_sms) {
+    validate_shape(params);
     const KVLayout& layout = params.kv.layout;
-    validate(layout);
-    validate(params.shape());
     return plan_async_copy(DecodeLoad{.num_seqs = params.num_seqs,
                                       .num_kv_heads = layout.num_kv_heads,
                                       .max_tokens = params.max_tokens(),

@@ -33,7 +33,7 @@ struct AsyncCopyPlan {
 [[nodiscard]] AsyncCopyPlan plan_async_copy(const DecodeLoad& load, int num_sms);
 
 /// The same for a batch of this shape. Reads sizes alone.
-/// @throws std::invalid_argument for heads or a layout that can't be
+/// @throws std::invalid_argument as validate_shape() does
 [[nodiscard]] AsyncCopyPlan plan_async_copy(const PagedAttentionParams& params, int num_sms);
 
 /// Why async_copy_attention doesn't take these parameters, naming the value and its limit; nothing

@@ -9,6 +9,7 @@ namespace nanoserve {
 namespace {
 
 std::size_t num_parts(const PagedAttentionParams& params, std::int32_t num_splits) {
+    validate_shape(params);
     require(num_splits >= 1 && num_splits <= kMaxSplits, "num_splits is ", num_splits,
             "; it must be 1 to ", kMaxSplits);
     return static_cast<std::size_t>(params.num_seqs) *

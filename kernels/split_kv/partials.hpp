@@ -46,7 +46,8 @@ struct Partials {
 static_assert(std::is_trivially_copyable_v<Partials>, "a kernel takes them by value");
 
 /// Bytes of workspace for the partial results of a batch of this shape. Reads sizes alone.
-/// @throws std::invalid_argument when num_splits is not 1 to kMaxSplits
+/// @throws std::invalid_argument as validate_shape() does, and when num_splits is not 1 to
+/// kMaxSplits
 [[nodiscard]] std::size_t partials_bytes(const PagedAttentionParams& params,
                                          std::int32_t num_splits);
 

@@ -63,9 +63,10 @@ constexpr std::int64_t kMinSplitTokens = 128;
 //! [choose num splits]
 
 /// The same for a batch of this shape, which shared_heads_attention takes. Reads sizes alone.
-/// @throws std::invalid_argument for heads or a layout that can't be
+/// @throws std::invalid_argument as validate_shape() does
 [[nodiscard]] inline std::int32_t choose_num_splits(const PagedAttentionParams& params,
                                                     std::int32_t num_sms) {
+    validate_shape(params);
     return choose_num_splits(
         SplitLoad{.thread_blocks = num_group_blocks(params), .max_tokens = params.max_tokens()},
         num_sms);

@@ -75,19 +75,6 @@ TEST_CASE("a thread block has 128 KB on its way where histories are long", "[asy
     CHECK(plan.num_warps * plan.num_stages * 32 * bytes_per_row == 128 * 1024);
 }
 
-TEST_CASE("no plan is made for sizes that cannot be", "[async_copy]") {
-    PagedAttentionParams params;
-    params.num_q_heads = 8;
-    params.kv.layout = layout_of(0, 64);
-    CHECK_THROWS_MATCHES(plan_async_copy(params, kNumSms), std::invalid_argument,
-                         Message("num_kv_heads is 0; it must be at least 1"));
-    params.kv.layout = layout_of(4, 64);
-    CHECK_NOTHROW(plan_async_copy(params, kNumSms));
-    params.kv.layout.block_size = 0;
-    CHECK_THROWS_MATCHES(plan_async_copy(params, kNumSms), std::invalid_argument,
-                         Message("block_size is 0; it must be at least 1 token"));
-}
-
 TEST_CASE("a plan out of its limits is named", "[async_copy]") {
     const auto reason = [](const AsyncCopyPlan& plan, std::int32_t head_dim = 64) {
         return reason_not_to_plan(plan, layout_of(4, head_dim)).value_or("none");
@@ -105,6 +92,27 @@ TEST_CASE("a plan out of its limits is named", "[async_copy]") {
     CHECK(reason({4, 8, 1, 1}, 128) ==
           "8 warps with 4 stages each need 262144 bytes of shared memory; a thread block has "
           "232448");
+}
+
+TEST_CASE("no plan is made for sizes that can't be", "[async_copy]") {
+    PagedCase test({.shape = {.num_q_heads = 8, .num_kv_heads = 2, .head_dim = 64},
+                    .block_size = 16,
+                    .seq_lens = {40},
+                    .dtype = DType::bf16,
+                    .io_dtype = DType::bf16});
+    const auto refused = [&](auto change, const char* message) {
+        PagedAttentionParams params = test.params();
+        change(params);
+        CHECK_THROWS_MATCHES(plan_async_copy(params, kNumSms), std::invalid_argument,
+                             Message(message));
+    };
+    refused([](auto& p) { p.kv.layout.block_size = 0; },
+            "block_size is 0; it must be at least 1 token");
+    refused([](auto& p) { p.kv.layout.head_dim = 0; }, "head_dim is 0; it must be at least 1");
+    refused([](auto& p) { p.num_seqs = -1; }, "num_seqs is -1; it must not be negative");
+    PagedAttentionParams unplaced = test.params();  // its memory is asked for later
+    unplaced.q = unplaced.out = nullptr;
+    CHECK(plan_async_copy(unplaced, kNumSms) == plan_async_copy(test.params(), kNumSms));
 }
 
 TEST_CASE("what Days 24 and 25 do not take, they name", "[async_copy]") {

@@ -35,7 +35,8 @@ PagedAttentionParams params_of(std::int32_t head_dim) {
     PagedAttentionParams params;
     params.num_seqs = 3;
     params.num_q_heads = 4;
-    params.kv.layout.head_dim = head_dim;
+    params.kv.layout =
+        nanoserve::nhd_layout({.num_blocks = 1, .num_kv_heads = 4, .head_dim = head_dim});
     return params;
 }
 

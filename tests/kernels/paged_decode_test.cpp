@@ -15,6 +15,7 @@
 #include <kernels/clock_graph.hpp>
 #include <kernels/decode/rounding_bounds.hpp>
 #include <kernels/paged_decode.hpp>
+#include <kernels/split_kv.hpp>
 
 #include <algorithm>
 #include <array>
@@ -442,6 +443,24 @@ TEST_CASE("paged_decode refuses what it does not take, before a launch", "[kerne
     params.num_seqs = 0;
     params.io_dtype = DType::bf16;
     CHECK_NOTHROW(paged_decode(params, nullptr));
+}
+
+// Needs no GPU: a plan is not asked for before the sizes are looked at.
+TEST_CASE("paged_decode and the sizes of workspaces refuse sizes that can't be",
+          "[kernels][decode]") {
+    PagedCase test(spec_of(DType::bf16, {20}));
+    const auto refused = [&](auto change, const char* text) {
+        PagedAttentionParams params = test.params();
+        change(params);
+        CHECK_THROWS_MATCHES(paged_decode(params, nullptr), std::invalid_argument, Message(text));
+        for (const int num_splits : {1, 2}) {
+            CHECK_THROWS_MATCHES(nanoserve::split_kv_workspace_bytes(params, num_splits),
+                                 std::invalid_argument, Message(text));
+        }
+    };
+    refused([](auto& p) { p.kv.layout.block_size = 0; },
+            "block_size is 0; it must be at least 1 token");
+    refused([](auto& p) { p.num_seqs = -1; }, "num_seqs is -1; it must not be negative");
 }
 
 // One token each, in one of four blocks: its weight is exactly 1, so out is its V row.

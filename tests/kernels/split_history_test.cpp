@@ -10,6 +10,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <kernels/shared_heads/config.hpp>
 #include <kernels/shared_heads/lane_map.hpp>
+#include <kernels/split_kv/partials.hpp>
 #include <kernels/split_kv/split_history.hpp>
 
 #include <algorithm>
@@ -113,16 +114,30 @@ TEST_CASE("the rule reads a batch's sizes: its room, its KV heads, large groups 
     CHECK(choose_num_splits(params, kH200) == 16);
 }
 
-TEST_CASE("the rule gives no number of splits for sizes that cannot be", "[split]") {
+TEST_CASE(
+    "the number of splits is refused for sizes that can't be, before anything divides by them",
+    "[split]") {
     PagedCase test = shareable();
-    PagedAttentionParams params = test.params();
-    params.kv.layout.num_kv_heads = 0;
-    CHECK_THROWS_MATCHES(choose_num_splits(params, kH200), std::invalid_argument,
-                         Message("num_kv_heads is 0; it must be at least 1"));
-    params = test.params();
-    params.kv.layout.block_size = 0;
-    CHECK_THROWS_MATCHES(choose_num_splits(params, kH200), std::invalid_argument,
-                         Message("block_size is 0; it must be at least 1 token"));
+    const auto refused = [&](auto change, const char* message) {
+        PagedAttentionParams params = test.params();
+        change(params);
+        CHECK_THROWS_MATCHES(choose_num_splits(params, kH200), std::invalid_argument,
+                             Message(message));
+        CHECK_THROWS_MATCHES(nanoserve::partials_bytes(params, 2), std::invalid_argument,
+                             Message(message));
+    };
+    refused([](auto& p) { p.kv.layout.block_size = 0; },
+            "block_size is 0; it must be at least 1 token");
+    refused([](auto& p) { p.kv.layout.num_kv_heads = 0; },
+            "num_kv_heads is 0; it must be at least 1");
+    refused([](auto& p) { p.num_q_heads = -8; }, "num_q_heads is -8; it must be at least 1");
+    refused([](auto& p) { p.num_seqs = -1; }, "num_seqs is -1; it must not be negative");
+    PagedAttentionParams unplaced = test.params();  // its memory is asked for later
+    unplaced.q = unplaced.out = nullptr;
+    unplaced.seq_lens = nullptr;
+    unplaced.kv.k_cache = unplaced.kv.v_cache = nullptr;
+    CHECK(choose_num_splits(unplaced, kH200) == choose_num_splits(test.params(), kH200));
+    CHECK(nanoserve::partials_bytes(unplaced, 2) == nanoserve::partials_bytes(test.params(), 2));
 }
 
 TEST_CASE("neighbouring lanes read neighbouring chunks, neighbouring readers neighbouring tokens",

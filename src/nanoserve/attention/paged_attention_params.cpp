@@ -85,10 +85,9 @@ void require_sm_scale(std::optional<float> sm_scale) {
             " in magnitude");
 }
 
-void validate_sizes(const PagedAttentionParams& p) {
+void validate_shape(const PagedAttentionParams& p) {
     validate(p.kv.layout);
     validate(p.shape());
-    validate_tensor_scales(p.kv.scales, p.kv.layout.dtype);
     require(p.io_dtype != DType::fp8_e4m3,
             "io_dtype is fp8_e4m3, a type of pools; q and out take fp32, fp16, bf16");
     require(is_io_dtype(p.io_dtype), "io_dtype ", static_cast<int>(p.io_dtype),
@@ -100,6 +99,11 @@ void validate_sizes(const PagedAttentionParams& p) {
     require(p.q_stride == 0 || p.q_stride >= row, "q_stride is ", p.q_stride, "; a query has ", row,
             " elements");
     require_sizes_in_memory(p, std::max(p.q_stride, row));
+}
+
+void validate_sizes(const PagedAttentionParams& p) {
+    validate_shape(p);
+    validate_tensor_scales(p.kv.scales, p.kv.layout.dtype);
     require_sm_scale(p.sm_scale);
     validate_sizes(p.rules);
     if (p.num_seqs > 0) {

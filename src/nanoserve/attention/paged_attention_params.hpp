@@ -76,6 +76,11 @@ void require_sm_scale(std::optional<float> sm_scale);
 /// The factor on q.k that a read uses: sm_scale, or 1/sqrt(head_dim) when it is empty.
 [[nodiscard]] float effective_sm_scale(std::optional<float> sm_scale, std::int32_t head_dim);
 
+/// Checks layout, heads, types, counts and strides: what a plan and a workspace follow from, before
+/// there is anything to point to.
+/// @throws std::invalid_argument naming the value and its limit
+void validate_shape(const PagedAttentionParams& params);
+
 /// Checks what can be checked without following seq_lens, block_tables or the scales of heads,
 /// which may be device memory: the part of validate() that a kernel's launch can do.
 /// @throws std::invalid_argument naming the value and its limit: sizes, strides, pointers that
