@@ -27,6 +27,7 @@
 #include <bit>
 #include <cstddef>
 #include <kernels/decode/ptx.cuh>
+#include <kernels/launch.cuh>
 #include <limits>
 
 namespace nanoserve {
@@ -375,8 +376,8 @@ void load_only_of(const PagedAttentionParams& p, std::uint32_t* checksum, cudaSt
     }
     const std::int64_t num_splits = std::min(divide_up(num_items, num_warps), filling);
     const dim3 grid(static_cast<unsigned>(num_splits), static_cast<unsigned>(p.num_seqs));
-    load_only<<<grid, static_cast<unsigned>(num_warps * kWarpSize), 0, stream>>>(args, checksum);
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
+    NANOSERVE_CUDA_TRY(launch_kernel(load_only, grid, static_cast<unsigned>(num_warps * kWarpSize),
+                                     0, stream, args, checksum));
 }
 
 }  // namespace
@@ -419,12 +420,10 @@ void load_only_by_head(const PagedAttentionParams& params, std::uint32_t* checks
         num_sms_of_current_device() * 16 / num_rows, 1, divide_up(args.max_seq_len, 8 * 16));
     const dim3 grid(static_cast<unsigned>(num_splits), args.num_kv_heads,
                     static_cast<unsigned>(params.num_seqs));
-    load_by_head<<<grid, CeilingConfig::num_threads, 0, stream>>>(
-        args,
-        {.words_log2 = std::countr_zero(args.words_per_row),
-         .block_size_log2 = std::countr_zero(args.block_size)},
-        checksum);
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
+    const ByHead by_head = {.words_log2 = std::countr_zero(args.words_per_row),
+                            .block_size_log2 = std::countr_zero(args.block_size)};
+    NANOSERVE_CUDA_TRY(launch_kernel(load_by_head, grid, CeilingConfig::num_threads, 0, stream,
+                                     args, by_head, checksum));
 }
 
 void read_stream(const void* data, std::int64_t num_bytes, std::uint32_t* checksum,
@@ -442,9 +441,9 @@ void read_stream(const void* data, std::int64_t num_bytes, std::uint32_t* checks
         divide_up(num_words, CeilingConfig::num_threads * CeilingConfig::loads_in_flight);
     const auto num_thread_blocks = static_cast<unsigned>(
         std::min(num_pieces, wanted_thread_blocks(num_sms_of_current_device())));
-    nanoserve::stream<<<num_thread_blocks, CeilingConfig::num_threads, 0, stream>>>(
-        static_cast<const uint4*>(data), num_words, checksum);
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
+    NANOSERVE_CUDA_TRY(launch_kernel(nanoserve::stream, num_thread_blocks,
+                                     CeilingConfig::num_threads, 0, stream,
+                                     static_cast<const uint4*>(data), num_words, checksum));
 }
 
 }  // namespace nanoserve

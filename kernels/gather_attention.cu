@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <kernels/launch.cuh>
 
 namespace nanoserve {
 namespace {
@@ -307,9 +308,8 @@ void launch_gather(const PagedAttentionParams& p, const Workspace& workspace, cu
     const dim3 grid(static_cast<unsigned>(std::clamp<std::int64_t>(num_pieces, 1, 2048)),
                     static_cast<unsigned>(p.num_seqs));
     const int log2_elements_per_word = std::countr_zero(static_cast<unsigned>(elements_per_word));
-    gather_history<<<grid, dim3(words_per_row, group_rows), 0, stream>>>(p, workspace,
-                                                                         log2_elements_per_word);
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
+    NANOSERVE_CUDA_TRY(launch_kernel(gather_history, grid, dim3(words_per_row, group_rows), 0,
+                                     stream, p, workspace, log2_elements_per_word));
 }
 
 template <class T, class Pool>
@@ -317,23 +317,14 @@ void launch_attention(const PagedAttentionParams& p, const Workspace& workspace,
                       cudaStream_t stream) {
     const dim3 grid(static_cast<unsigned>(p.num_q_heads), static_cast<unsigned>(p.num_seqs));
     const float sm_scale = effective_sm_scale(p.sm_scale, p.kv.layout.head_dim);
-    constexpr int num_threads = AttentionConfig::num_threads;
-    switch ((p.kv.layout.head_dim + kWarpSize - 1) / kWarpSize) {
-        case 1:
-        case 2:
-            contiguous_attention<T, Pool, 2>
-                <<<grid, num_threads, 0, stream>>>(p, workspace, sm_scale);
-            break;
-        case 3:
-        case 4:
-            contiguous_attention<T, Pool, 4>
-                <<<grid, num_threads, 0, stream>>>(p, workspace, sm_scale);
-            break;
-        default:
-            contiguous_attention<T, Pool, 8>
-                <<<grid, num_threads, 0, stream>>>(p, workspace, sm_scale);
+    auto* kernel = contiguous_attention<T, Pool, kMaxHeadDim / kWarpSize>;
+    if (p.kv.layout.head_dim <= 2 * kWarpSize) {
+        kernel = contiguous_attention<T, Pool, 2>;
+    } else if (p.kv.layout.head_dim <= 4 * kWarpSize) {
+        kernel = contiguous_attention<T, Pool, 4>;
     }
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
+    NANOSERVE_CUDA_TRY(launch_kernel(kernel, grid, AttentionConfig::num_threads, 0, stream, p,
+                                     workspace, sm_scale));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include <kernels/general_attention.hpp>
 
 #include <kernels/general/thread_block.cuh>
+#include <kernels/launch.cuh>
 
 namespace nanoserve {
 namespace {
@@ -54,10 +55,10 @@ void general_attention(const PagedAttentionParams& params, cudaStream_t stream,
     const auto grid = static_cast<unsigned>(params.num_seqs * params.num_q_heads);
     visit_dtype(params.kv.layout.dtype, [&]<class T>() {
         visit_paged_attention_config(params.kv.layout.head_dim, [&]<class Config>() {
-            paged_attention_kernel<Config, T><<<grid, Config::kNumThreads, 0, stream>>>(args);
+            NANOSERVE_CUDA_TRY(launch_kernel(paged_attention_kernel<Config, T>, grid,
+                                             Config::kNumThreads, 0, stream, args));
         });
     });
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
 }
 
 }  // namespace nanoserve

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <kernels/launch.cuh>
 #include <limits>
 
 namespace nanoserve {
@@ -84,10 +85,10 @@ void launch(void* k_cache, void* v_cache, const KVLayout& layout, const KVRows& 
     const std::int64_t chunks = std::int64_t{layout.num_kv_heads} * layout.head_dim / kElements;
     const auto num_threads =
         static_cast<unsigned>(std::clamp<std::int64_t>((chunks + 31) / 32 * 32, 32, kMaxThreads));
-    scatter_kv_kernel<T, kElements>
-        <<<static_cast<unsigned>(rows.num_tokens), num_threads, 0, stream>>>(
-            static_cast<T*>(k_cache), static_cast<T*>(v_cache), layout, rows, slot_mapping, scales);
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
+    NANOSERVE_CUDA_TRY(launch_kernel(scatter_kv_kernel<T, kElements>,
+                                     static_cast<unsigned>(rows.num_tokens), num_threads, 0, stream,
+                                     static_cast<T*>(k_cache), static_cast<T*>(v_cache), layout,
+                                     rows, slot_mapping, scales));
 }
 
 }  // namespace

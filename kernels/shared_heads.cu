@@ -23,6 +23,7 @@
 #include <kernels/shared_heads/attend_group.hpp>
 #include <kernels/split_kv/write_output.hpp>
 
+#include <kernels/launch.cuh>
 #include <kernels/shared_heads/warp.cuh>
 
 namespace nanoserve {
@@ -56,9 +57,9 @@ void shared_heads_attention(const PagedAttentionParams& params, cudaStream_t str
     }
     const auto grid = static_cast<unsigned>(num_group_blocks(params));
     visit_shared_heads_config(args, [&]<class Config>() {
-        shared_heads_kernel<Config><<<grid, Config::kNumThreads, 0, stream>>>(args);
+        NANOSERVE_CUDA_TRY(
+            launch_kernel(shared_heads_kernel<Config>, grid, Config::kNumThreads, 0, stream, args));
     });
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
 }
 
 }  // namespace nanoserve

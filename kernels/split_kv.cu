@@ -19,6 +19,7 @@
 #include <kernels/split_kv.hpp>
 #include <kernels/split_kv/merge.hpp>
 
+#include <kernels/launch.cuh>
 #include <kernels/shared_heads/warp.cuh>
 
 namespace nanoserve {
@@ -73,9 +74,9 @@ void split_kv_attention(const PagedAttentionParams& params, std::int32_t num_spl
     const dim3 grid(static_cast<unsigned>(num_group_blocks(params)),
                     static_cast<unsigned>(num_splits));
     visit_shared_heads_config(args, [&]<class Config>() {
-        split_kv_kernel<Config><<<grid, Config::kNumThreads, 0, stream>>>(args, partials);
+        NANOSERVE_CUDA_TRY(launch_kernel(split_kv_kernel<Config>, grid, Config::kNumThreads, 0,
+                                         stream, args, partials));
     });
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
     launch_merge(params, partials, stream);
 }
 

@@ -16,6 +16,7 @@
 #include <kernels/decode/kv_ring.cuh>
 #include <kernels/decode/place.cuh>
 #include <kernels/decode/ptx.cuh>
+#include <kernels/launch.cuh>
 
 // What Days 24 and 25 have in common: warps that walk the tiles of split histories through rings of
 // asynchronous copies, and a second launch that merges what they have summed. The days differ in
@@ -201,9 +202,9 @@ void launch_split_walk(const DecodeArgs& args, std::int32_t num_kv_heads, const 
     const int shared_bytes = Config::kRingBytes << args.warps_log2;
     const auto kernel = split_walk_kernel<Config, Body>;
     allow_shared_memory(reinterpret_cast<const void*>(kernel), shared_bytes);
-    kernel<<<grid, kWarpSize << args.warps_log2, static_cast<std::size_t>(shared_bytes), stream>>>(
-        args, partials);
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
+    NANOSERVE_CUDA_TRY(
+        launch_kernel(kernel, grid, static_cast<unsigned>(kWarpSize << args.warps_log2),
+                      static_cast<std::size_t>(shared_bytes), stream, args, partials));
 }
 
 /// Calls action.template operator()<Config>() with the configuration for these sizes: groups of up

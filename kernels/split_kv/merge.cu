@@ -14,6 +14,8 @@
 #include <kernels/split_kv/merge.hpp>
 #include <kernels/split_kv/write_output.hpp>
 
+#include <kernels/launch.cuh>
+
 namespace nanoserve {
 namespace {
 
@@ -33,8 +35,8 @@ void launch_merge(const PagedAttentionParams& params, const Partials& partials,
     }
     const auto num_rows = static_cast<unsigned>(params.num_seqs * params.num_q_heads);
     const auto head_dim = static_cast<unsigned>(partials.head_dim);
-    merge_kernel<<<num_rows, head_dim, 0, stream>>>(params, partials);
-    NANOSERVE_CUDA_TRY(cudaGetLastError());
+    NANOSERVE_CUDA_TRY(
+        launch_kernel(merge_kernel, num_rows, head_dim, 0, stream, params, partials));
 }
 
 }  // namespace nanoserve

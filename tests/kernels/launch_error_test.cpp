@@ -37,7 +37,6 @@ class RefusingStream {
         NANOSERVE_CUDA_TRY(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
         NANOSERVE_CUDA_TRY(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
         REQUIRE(cudaStreamSynchronize(stream_) == cudaErrorStreamCaptureUnsupported);
-        (void)cudaGetLastError();  // or the launch would only repeat this error
     }
     RefusingStream(const RefusingStream&) = delete;
     RefusingStream& operator=(const RefusingStream&) = delete;
@@ -167,6 +166,21 @@ TEST_CASE("OPEN-21: a launch that the device refuses throws, and the next one wo
                         nanoserve::CudaError);
     }
     CHECK_NOTHROW(launcher.launch(device.params(), scratch.data(), nullptr));
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+TEST_CASE("OPEN-21: no launch takes the error of an earlier call for its own", "[kernels]") {
+    needs_gpu();
+    PagedCase test = launchable();
+    const DeviceCase device(test.params());
+    const DeviceBuffer scratch(kScratchBytes);
+    for (const Launcher& launcher : kLaunchers) {
+        CAPTURE(launcher.name);
+        void* too_large = nullptr;
+        REQUIRE(cudaMalloc(&too_large, std::size_t{1} << 50) == cudaErrorMemoryAllocation);
+        CHECK_NOTHROW(launcher.launch(device.params(), scratch.data(), nullptr));
+        CHECK(cudaGetLastError() == cudaErrorMemoryAllocation);  // still there for who caused it
+    }
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
 }
 
