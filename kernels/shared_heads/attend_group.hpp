@@ -146,8 +146,9 @@ NANOSERVE_DEVICE void find_rows(const SharedHeadsArgs& args, std::int32_t kv_hea
     for (int step = 0; step < Config::kSteps; ++step) {
         const auto block = static_cast<std::uint32_t>(blocks[step]);  // below 0: very large
         const bool is_in_pool = block < static_cast<std::uint32_t>(layout.num_blocks);
-        tile.saw_absent |= !is_in_pool;
-        tile.chunks[step] = tokens[step] < end && is_in_pool
+        const bool is_used = tokens[step] < end;
+        tile.saw_absent |= is_used && !is_in_pool;
+        tile.chunks[step] = is_used && is_in_pool
                                 ? block * args.block_chunks +
                                       static_cast<ChunkIndex>(slots[step]) * args.token_chunks +
                                       lane_chunk

@@ -10,6 +10,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <kernels/general/config.hpp>
+#include <kernels/general/twin.hpp>
 #include <kernels/shared_heads/counting_chunks.hpp>
 #include <kernels/shared_heads/rounding_bounds.hpp>
 #include <kernels/shared_heads/twin.hpp>
@@ -194,6 +195,15 @@ TEST_CASE("a used id outside the pool is an absent block to the group's twin", "
     set_block_tables(params, rest);
     require_oracle(params, num_splits);
     require_each_byte(report, params, 1);
+}
+
+TEST_CASE("a pool of no blocks has none absent where no token is read", "[shared_heads]") {
+    const int num_splits = GENERATE(kDay22, 2);
+    PagedCase test({.seq_lens = {0, 0}});
+    PagedAttentionParams params = test.params();
+    params.kv.layout.num_blocks = 0;
+    CHECK(run_twin(params, num_splits).status == 0);
+    CHECK(nanoserve::paged_attention_twin(params).status == 0);
 }
 
 TEST_CASE("an impossible length is clamped by the group's twin", "[shared_heads]") {

@@ -283,6 +283,17 @@ TEST_CASE("a used id outside the pool is an absent block to shared heads",
     require_within_shared(result, params, num_splits);
 }
 
+TEST_CASE("a pool of no blocks has none absent to shared heads where no token is read",
+          "[kernels][shared_heads]") {
+    needs_gpu();
+    const int num_splits = GENERATE(kDay22, 2);
+    PagedCase test(bf16_spec({0, 0}));
+    SplitCase device(test.params(), num_splits);
+    PagedAttentionParams on_device = device.params();
+    on_device.kv.layout.num_blocks = 0;
+    CHECK(device.run(on_device).status == 0);
+}
+
 TEST_CASE("an impossible length is clamped by shared heads, and the status says so",
           "[kernels][shared_heads]") {
     needs_gpu();
