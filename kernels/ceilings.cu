@@ -341,9 +341,9 @@ void require_pointers(const PagedAttentionParams& p, const std::uint32_t* checks
 }
 
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 30;
+constexpr std::int64_t kMaxGridYZ = 65535;  // thread blocks of a grid's second and third dimension
 
 void require_sizes(const PagedAttentionParams& p) {
-    constexpr std::int64_t kMaxGridYZ = 65535;
     require(p.num_seqs >= 0 && p.num_seqs <= kMaxGridYZ, "num_seqs is ", p.num_seqs,
             "; load_only takes 0 to ", kMaxGridYZ);
     require(p.max_blocks_per_seq >= 0 && p.max_tokens() <= kMaxCount, "max_blocks_per_seq is ",
@@ -403,6 +403,8 @@ void load_only_by_head(const PagedAttentionParams& params, std::uint32_t* checks
                        cudaStream_t stream) {
     validate(params.kv.layout);
     require_sizes(params);
+    require(params.kv.layout.num_kv_heads <= kMaxGridYZ, "num_kv_heads is ",
+            params.kv.layout.num_kv_heads, "; load_only_by_head takes ", kMaxGridYZ);
     const LoadOnlyArgs args = make_args(params);
     for (const auto& [name, size] :
          {std::pair{"block_size", args.block_size},

@@ -36,7 +36,7 @@ void load_only_hnd(const PagedAttentionParams& params, std::uint32_t* checksum,
 /// The same in any order of the pool, cut up as the load-only read of data/peers/h200-peers.csv is:
 /// thread blocks of one KV head each. It doesn't load neighbouring heads together, so it is slower
 /// than load_only_nhd where histories are long: the ruler of that file, for comparisons with its
-/// times. Rows and block_size must be powers of two.
+/// times. Rows and block_size must be powers of two, the KV heads no more than 65535.
 void load_only_by_head(const PagedAttentionParams& params, std::uint32_t* checksum,
                        cudaStream_t stream);
 

@@ -8,6 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <kernels/ceilings.hpp>
 #include <kernels/cuda_error.hpp>
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 using namespace nanoserve;
+using Catch::Matchers::Message;
 using nanoserve::testing::CaseSpec;
 using nanoserve::testing::DeviceBuffer;
 using nanoserve::testing::DeviceCase;
@@ -158,6 +160,27 @@ TEST_CASE("load_only refuses another order and rows of another size, and says wh
     refuses({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 516}}, load_only_nhd);
     refuses({.shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 96}}, load_only_by_head);
     refuses({.shape = shape, .block_size = 3}, load_only_by_head);
+}
+
+TEST_CASE("load_only_by_head takes as many KV heads as a grid has room for, and refuses more",
+          "[kernels][ceilings]") {
+    const auto spec_of = [](std::int32_t num_heads) -> CaseSpec {
+        return {.shape = {.num_q_heads = num_heads, .num_kv_heads = num_heads, .head_dim = 8},
+                .block_size = 1,
+                .seq_lens = {2},
+                .dtype = DType::bf16,
+                .io_dtype = DType::bf16};
+    };
+    PagedCase too_many(spec_of(65536));
+    CHECK_THROWS_MATCHES(load_only_by_head(too_many.params(), nullptr, nullptr),
+                         std::invalid_argument,
+                         Message("num_kv_heads is 65536; load_only_by_head takes 65535"));
+    needs_gpu();
+    PagedCase most(spec_of(65535));
+    const DeviceBuffer checksum(std::vector<std::uint32_t>{0});
+    load_only_by_head(DeviceCase(most.params()).params(), checksum.as<std::uint32_t>(), nullptr);
+    CHECK(checksum.to_host<std::uint32_t>()[0] ==
+          read_floor(most.params(), FloorOrder::keys_then_values));
 }
 
 TEST_CASE("read_stream adds up every word of a buffer, whatever its length",
