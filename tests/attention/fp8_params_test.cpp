@@ -78,6 +78,40 @@ TEST_CASE("a read refuses a scale that is none before it writes anything", "[att
                          Message("scales.k.tensor is -1; it must be finite and positive"));
 }
 
+TEST_CASE("an sm_scale whose product with the scale of K is infinite is refused", "[attention]") {
+    const auto* const kMessage =
+        "sm_scale is 1e+38 and an element of K is worth 10; their product can be at most "
+        "2.26855e+38 in magnitude";
+    refused(
+        [](PagedAttentionParams& p) {
+            p.sm_scale = 1e38f;
+            p.kv.scales.k.tensor = 10.0f;
+        },
+        kMessage);
+    static constexpr std::array kHeads = {1.0f, 5.0f};
+    refused(
+        [](PagedAttentionParams& p) {
+            p.sm_scale = 1e38f;
+            p.kv.scales.k = {.tensor = 2.0f, .heads = kHeads.data()};
+        },
+        kMessage);
+    const SdpaParams sdpa_params = {.kv_dtype = DType::fp8_e4m3,
+                                    .scales = {.k = {.tensor = 10.0f}},
+                                    .shape = {.num_q_heads = 1, .num_kv_heads = 1, .head_dim = 1},
+                                    .sm_scale = 1e38f};
+    CHECK_THROWS_MATCHES(sdpa(sdpa_params), std::invalid_argument, Message(kMessage));
+
+    PagedCase test(kSpec);
+    PagedAttentionParams params = test.params();
+    params.sm_scale = 1e38f;
+    params.kv.scales.k.tensor = 10.0f;
+    CHECK_THROWS_MATCHES(validate_sizes(params), std::invalid_argument, Message(kMessage));
+    params.kv.scales.k.heads = kHeads.data();  // on a device nobody looks at them
+    CHECK_NOTHROW(validate_sizes(params));
+    params.kv.scales.k = {.tensor = 2.0f};  // 2e38: its product with log2(e) is finite
+    CHECK_NOTHROW(validate(params));
+}
+
 TEST_CASE("factors of heads between two elements are refused by name", "[attention]") {
     const float factor = 1.0f;
     const float* const between = nanoserve::testing::between_elements(&factor);

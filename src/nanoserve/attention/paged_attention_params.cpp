@@ -14,6 +14,8 @@ namespace {
 // Elements of an array: beyond any memory, and offsets in bytes stay within 64 bits.
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 48;
 
+constexpr float kMaxScoreScale = std::numeric_limits<float>::max() / 1.5f;  // log2(e) is less
+
 struct NamedPointer {
     const char* name;
     const void* pointer;
@@ -79,10 +81,21 @@ float effective_sm_scale(std::optional<float> sm_scale, std::int32_t head_dim) {
 
 void require_sm_scale(std::optional<float> sm_scale) {
     const float scale = sm_scale.value_or(1.0f);
-    constexpr float kMax = std::numeric_limits<float>::max() / 1.5f;  // log2(e) is less
     require(std::isfinite(scale), "sm_scale is ", scale, "; it must be finite");
-    require(std::abs(scale) <= kMax, "sm_scale is ", scale, "; it can be at most ", kMax,
-            " in magnitude");
+    require(std::abs(scale) <= kMaxScoreScale, "sm_scale is ", scale, "; it can be at most ",
+            kMaxScoreScale, " in magnitude");
+}
+
+void require_score_scales(std::optional<float> sm_scale, const AttentionShape& shape,
+                          const KVScale& k) {
+    const float factor = effective_sm_scale(sm_scale, shape.head_dim);
+    const std::int32_t num_scales = k.heads == nullptr ? 1 : shape.num_kv_heads;
+    for (std::int32_t head = 0; head < num_scales; ++head) {
+        const float k_scale = k.of_head(head);
+        require(std::abs(double{factor} * k_scale) <= kMaxScoreScale, "sm_scale is ", factor,
+                " and an element of K is worth ", k_scale, "; their product can be at most ",
+                kMaxScoreScale, " in magnitude");
+    }
 }
 
 void validate_shape(const PagedAttentionParams& p) {
@@ -105,6 +118,9 @@ void validate_sizes(const PagedAttentionParams& p) {
     validate_shape(p);
     validate_tensor_scales(p.kv.scales, p.kv.layout.dtype);
     require_sm_scale(p.sm_scale);
+    if (p.kv.scales.k.heads == nullptr) {
+        require_score_scales(p.sm_scale, p.shape(), p.kv.scales.k);
+    }
     validate_sizes(p.rules);
     if (p.num_seqs > 0) {
         require_pointers(p);
@@ -114,6 +130,7 @@ void validate_sizes(const PagedAttentionParams& p) {
 void validate(const PagedAttentionParams& p) {
     validate_sizes(p);
     validate(p.kv.scales, p.kv.layout.dtype, p.kv.layout.num_kv_heads);
+    require_score_scales(p.sm_scale, p.shape(), p.kv.scales.k);
     validate(p.rules, p.num_q_heads);
     for (std::int64_t seq = 0; seq < p.num_seqs; ++seq) {
         require_used_blocks_in_pool(p, seq);

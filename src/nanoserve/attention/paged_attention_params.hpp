@@ -73,6 +73,11 @@ void set_block_tables(PagedAttentionParams& params, const BlockTables& tables);
 /// kernel goes from natural scores to base 2, are finite.
 void require_sm_scale(std::optional<float> sm_scale);
 
+/// Throws std::invalid_argument unless the same holds of the factor times what an element of K is
+/// worth, of every KV head: reads form that product before they have a score. Follows k.heads.
+void require_score_scales(std::optional<float> sm_scale, const AttentionShape& shape,
+                          const KVScale& k);
+
 /// The factor on q.k that a read uses: sm_scale, or 1/sqrt(head_dim) when it is empty.
 [[nodiscard]] float effective_sm_scale(std::optional<float> sm_scale, std::int32_t head_dim);
 
@@ -82,18 +87,19 @@ void require_sm_scale(std::optional<float> sm_scale);
 void validate_shape(const PagedAttentionParams& params);
 
 /// Checks what can be checked without following seq_lens, block_tables or the scales of heads,
-/// which may be device memory: the part of validate() that a kernel's launch can do.
+/// which may be device memory: the part of validate() that a kernel's launch can do. That the
+/// factors of heads and their products with sm_scale are finite is left to the caller.
 /// @throws std::invalid_argument naming the value and its limit: sizes, strides, pointers that
-/// are null or between two elements, an sm_scale that require_sm_scale() refuses, a scale of a
-/// pool or a rule that can't be
+/// are null or between two elements, an sm_scale that require_sm_scale() refuses, or
+/// require_score_scales() with the scale of the pool, a scale of a pool or a rule that can't be
 void validate_sizes(const PagedAttentionParams& params);
 
 /// Checks everything that a read relies on, before anything is written: validate_sizes(), the
 /// scales of heads and the tables.
 /// @throws std::invalid_argument naming the value and its limit: sizes, strides, pointers that
 /// are null or between two elements, a length that the table can't hold, a used table entry outside
-/// the pool, an sm_scale that require_sm_scale() refuses, a scale of a pool or of a head that is
-/// not finite or not positive, a rule that can't be
+/// the pool, an sm_scale that require_sm_scale() or require_score_scales() refuses, a scale of a
+/// pool or of a head that is not finite or not positive, a rule that can't be
 void validate(const PagedAttentionParams& params);
 
 }  // namespace nanoserve

@@ -28,6 +28,7 @@ void validate(const SdpaParams& p) {
     require_aligned("lse", p.lse, sizeof *p.lse);
     nanoserve::validate(p.scales, p.kv_dtype, p.shape.num_kv_heads);
     require_sm_scale(p.sm_scale);
+    require_score_scales(p.sm_scale, p.shape, p.scales.k);
 }
 
 // Rows of one KV head for tokens [begin, end) of a contiguous history.

@@ -35,7 +35,8 @@ struct SdpaParams {
 /// not read at all, so that NaN in them stays there. A query that sees no token gives out = 0 and
 /// lse = -inf.
 /// @throws std::invalid_argument on impossible sizes or types, a pointer that is null or between
-/// two elements, an sm_scale that require_sm_scale() refuses, a scale of k or v that can't be
+/// two elements, an sm_scale that require_sm_scale() or require_score_scales() refuses, a scale of
+/// k or v that can't be
 void sdpa(const SdpaParams& params, ReadContext& context = default_read_context());
 
 }  // namespace nanoserve
