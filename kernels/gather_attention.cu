@@ -228,7 +228,8 @@ __global__ void __launch_bounds__(AttentionConfig::num_threads)
     const int kv_head = head / (p.num_q_heads / num_kv_heads);
     const int num_tokens = num_tokens_of(p, workspace, seq);
     const std::int64_t token_stride = std::int64_t{num_kv_heads} * head_dim;
-    const std::int64_t first = seq * workspace.max_tokens * token_stride + kv_head * head_dim;
+    const std::int64_t first =
+        seq * workspace.max_tokens * token_stride + std::int64_t{kv_head} * head_dim;
     const auto* k = static_cast<const Pool*>(workspace.k) + first;  // [num_tokens, head_dim]
     const auto* v = static_cast<const Pool*>(workspace.v) + first;  // the same, strided as well
     const float score_scale = sm_scale * p.kv.scales.k.of_head(kv_head);
@@ -236,7 +237,8 @@ __global__ void __launch_bounds__(AttentionConfig::num_threads)
         p.q_stride == 0 ? std::int64_t{p.num_q_heads} * head_dim : p.q_stride;
 
     float q[kPerLane];
-    load_row(static_cast<const T*>(p.q) + seq * q_stride + head * head_dim, head_dim, q);
+    load_row(static_cast<const T*>(p.q) + seq * q_stride + std::int64_t{head} * head_dim, head_dim,
+             q);
     SoftmaxState<kPerLane> state;
     const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
     for (int begin = warp * Config::tokens_at_once; begin < num_tokens;

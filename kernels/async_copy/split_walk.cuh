@@ -81,7 +81,7 @@ __device__ void read_tiles(const DecodeArgs& args, const DecodePlace& place,
     const TileWalk walk(args, place);
     BlockIds<Config> block_ids(args, place.seq, walk);
     body.load_query(static_cast<const typename Config::T*>(args.q) + place.seq * args.q_stride +
-                        place.kv_head * args.group_size * Config::kHeadDim,
+                        std::int64_t{place.kv_head} * args.group_size * Config::kHeadDim,
                     args.group_size);
 
     const int seq_len = min(max(given_length, 0), args.max_seq_len);
@@ -198,7 +198,7 @@ void launch_split_walk(const DecodeArgs& args, std::int32_t num_kv_heads, const 
     const std::int32_t grid_y = std::min(args.num_seqs, kMaxGridY);
     const dim3 grid(static_cast<unsigned>(num_kv_heads >> args.heads_log2 << args.splits_log2),
                     static_cast<unsigned>(grid_y),
-                    static_cast<unsigned>((args.num_seqs + grid_y - 1) / grid_y));
+                    static_cast<unsigned>((std::int64_t{args.num_seqs} + grid_y - 1) / grid_y));
     const int shared_bytes = Config::kRingBytes << args.warps_log2;
     const auto kernel = split_walk_kernel<Config, Body>;
     allow_shared_memory(reinterpret_cast<const void*>(kernel), shared_bytes);

@@ -51,7 +51,7 @@ template <class Config>
 __device__ void load_query(const DecodeArgs& args, int seq, int kv_head,
                            WarpAttention<Config>& attention) {
     attention.load_query(static_cast<const typename Config::T*>(args.q) + seq * args.q_stride +
-                             kv_head * args.group_size * Config::kHeadDim,
+                             std::int64_t{kv_head} * args.group_size * Config::kHeadDim,
                          args.group_size);
 }
 

@@ -84,7 +84,7 @@ void launch(const DecodeChoice& choice, DecodeArgs args, cudaStream_t stream) {
     LaunchShape shape = {
         .grid = {static_cast<unsigned>(args.num_kv_heads >> args.heads_log2 << args.splits_log2),
                  static_cast<unsigned>(grid_y),
-                 static_cast<unsigned>((args.num_seqs + grid_y - 1) / grid_y)},
+                 static_cast<unsigned>((std::int64_t{args.num_seqs} + grid_y - 1) / grid_y)},
         .num_warps = 1 << args.warps_log2,
         .shared_bytes = args.memory.num_bytes,
         .cluster_size = 1 << args.splits_log2,

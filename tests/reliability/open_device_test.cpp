@@ -179,6 +179,62 @@ TEST_CASE("OPEN-07: kernels find a block on both sides of every 32-bit limit",
     }
 }
 
+// Two tokens, with values of 0 and of 1. The last query head gives the second all its weight, all
+// others weigh both alike. Its query begins behind element 2^31.
+TEST_CASE("OPEN-07: kernels find the query of a head behind 2^31 elements",
+          "[reliability][heavy]") {
+    needs_gpu();
+    constexpr std::int32_t kKVHeads = (1 << 19) + 17, kGroup = 16, kDim = 256;
+    const KVLayout layout = nanoserve::nhd_layout({.dtype = DType::fp8_e4m3,
+                                                   .num_blocks = 2,
+                                                   .block_size = 1,
+                                                   .num_kv_heads = kKVHeads,
+                                                   .head_dim = kDim});
+    const auto pool_bytes = static_cast<std::size_t>(2 * layout.block_stride);
+    const std::size_t q_bytes = std::size_t{kKVHeads} * kGroup * kDim * 2;
+    std::size_t free_bytes = 0, total_bytes = 0;
+    NANOSERVE_CUDA_TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
+    if (free_bytes < 2 * q_bytes + 4 * pool_bytes + (std::size_t{1} << 30)) {
+        SKIP("needs 11 GB of free device memory");
+    }
+    const auto one = nanoserve::from_float<nanoserve::Fp8E4m3>(1.0f);
+    const DeviceBuffer k(pool_bytes), v(pool_bytes), q(q_bytes), out(q_bytes),
+        status(std::vector<std::uint32_t>{0}), table(std::vector<BlockId>{0, 1}),
+        seq_lens(std::vector<std::int32_t>{2});
+    NANOSERVE_CUDA_TRY(cudaMemset(k.data(), 0, pool_bytes));
+    NANOSERVE_CUDA_TRY(cudaMemset(k.data() + pool_bytes - kDim, one.bits, kDim));
+    NANOSERVE_CUDA_TRY(cudaMemset(v.data(), 0, pool_bytes / 2));
+    NANOSERVE_CUDA_TRY(cudaMemset(v.data() + pool_bytes / 2, one.bits, pool_bytes / 2));
+    NANOSERVE_CUDA_TRY(cudaMemset(q.data(), 0, q_bytes));
+    const std::vector<nanoserve::Fp16> ones(kDim, nanoserve::from_float<nanoserve::Fp16>(1.0f));
+    NANOSERVE_CUDA_TRY(
+        cudaMemcpy(q.data() + q_bytes - 2 * kDim, ones.data(), 2 * kDim, cudaMemcpyHostToDevice));
+    const PagedAttentionParams params = {
+        .q = q.data(),
+        .out = out.data(),
+        .io_dtype = DType::fp16,
+        .num_q_heads = kKVHeads * kGroup,
+        .kv = {.k_cache = k.data(), .v_cache = v.data(), .layout = layout},
+        .block_tables = table.as<BlockId>(),
+        .seq_lens = seq_lens.as<std::int32_t>(),
+        .num_seqs = 1,
+        .max_blocks_per_seq = 2,
+        .sm_scale = 1.0f};
+    for (const DeviceKernel& kernel : device_kernels()) {
+        CAPTURE(kernel.name);
+        if (kernel.reason_to_refuse(params)) {
+            continue;
+        }
+        NANOSERVE_CUDA_TRY(cudaMemset(out.data(), 0xff, q_bytes));
+        kernel.launch(params, status.as<std::uint32_t>());
+        std::vector<nanoserve::Fp16> last(2 * kDim);  // of the last two heads
+        NANOSERVE_CUDA_TRY(cudaMemcpy(last.data(), out.data() + q_bytes - 4 * kDim, 4 * kDim,
+                                      cudaMemcpyDeviceToHost));
+        CHECK(nanoserve::to_float(last[0]) == 0.5f);
+        CHECK(nanoserve::to_float(last[kDim]) == 1.0f);
+    }
+}
+
 TEST_CASE("OPEN-15: a workspace one byte short is refused by the bytes it needs", "[reliability]") {
     needs_gpu();
     PagedCase test({.shape = {.num_q_heads = 8, .num_kv_heads = 2, .head_dim = 64},
