@@ -40,7 +40,7 @@ AsyncCopyPlan plan_async_copy(const PagedAttentionParams& params) {
     int device = 0, num_sms = 0;
     NANOSERVE_CUDA_TRY(cudaGetDevice(&device));
     NANOSERVE_CUDA_TRY(cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device));
-    return plan_async_copy(params, num_sms);
+    return plan_async_copy(params, num_sms, shared_bytes_of_current_device());
 }
 
 }  // namespace nanoserve

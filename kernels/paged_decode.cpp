@@ -9,6 +9,7 @@
 #include <kernels/decode/partial_layout.hpp>
 #include <kernels/general/config.hpp>
 #include <kernels/paged_decode.hpp>
+#include <kernels/shared_memory.hpp>
 
 #include <bit>
 #include <cstddef>
@@ -26,7 +27,7 @@ std::int64_t window_of(const PagedAttentionParams& params) {
 }
 
 DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
-                     std::uint32_t* status) {
+                     const DecodeLoad& load, std::uint32_t* status) {
     constexpr float kLog2E = 1.44269504f;
     const PagedAttentionArgs checked = make_paged_attention_args(params, status);
     const KVLayout& layout = params.kv.layout;
@@ -56,7 +57,7 @@ DecodeArgs make_args(const PagedAttentionParams& params, const DecodePlan& plan,
             .pairs_log2 = static_cast<std::uint8_t>(LiveEntries::pairs_log2_of(group_size)),
             .status = status,
             .scales = params.kv.scales,
-            .memory = {},
+            .memory = divide_memory(plan, load),
             .lse = params.lse,
             .num_kv_heads = layout.num_kv_heads,
             .window = static_cast<std::int32_t>(window_of(params)),
@@ -97,6 +98,12 @@ DecodeWorkspace divide(const Workspace& workspace, const PagedAttentionParams& p
             .partials = reinterpret_cast<char*>(data + offsets.partials)};
 }
 
+void require_decodable(const PagedAttentionParams& params) {
+    validate_sizes(params);
+    const auto reason = reason_not_to_decode(params);
+    require(!reason.has_value(), reason.value_or(""));
+}
+
 void require_plan(const DecodePlan& plan, std::int32_t num_kv_heads) {
     for (const auto& [name, value] : {std::pair{"num_warps", plan.num_warps},
                                       std::pair{"heads_per_block", plan.heads_per_block},
@@ -117,7 +124,9 @@ DecodeDevice current_device() {
     NANOSERVE_CUDA_TRY(cudaGetDevice(&device));
     NANOSERVE_CUDA_TRY(cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device));
     NANOSERVE_CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    return {.num_sms = num_sms, .has_clusters = major >= 9};
+    return {.num_sms = num_sms,
+            .has_clusters = major >= 9,
+            .max_shared_bytes = shared_bytes_of_current_device()};
 }
 
 }  // namespace
@@ -129,20 +138,22 @@ std::size_t paged_decode_workspace_bytes(const PagedAttentionParams& params) {
 
 void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
                   std::uint32_t* status, Workspace workspace, LaunchOrder order) {
-    validate_sizes(params);
-    const auto reason = reason_not_to_decode(params);
-    require(!reason.has_value(), reason.value_or(""));
+    require_decodable(params);
     const KVLayout& layout = params.kv.layout;
     require_plan(plan, layout.num_kv_heads);
     require(!plan.balance || window_of(params) == 0, "a balanced plan has no sliding window");
-    require(!plan.balance || can_balance(load_of(params, true)),
+    const DecodeLoad load = load_of(params, true);
+    require(!plan.balance || can_balance(load),
             "the batch has too many KV heads and tokens for a balanced plan");
-    DecodeArgs args = make_args(params, plan, status);
+    DecodeArgs args = make_args(params, plan, load, status);
     if (params.num_seqs == 0) {
         return;
     }
     const bool overlaps = order == LaunchOrder::overlapping_previous;
-    const DecodeDevice device = plan.balance || overlaps ? current_device() : DecodeDevice{};
+    const DecodeDevice device = current_device();
+    require(args.memory.num_bytes <= device.max_shared_bytes, "the plan takes ",
+            args.memory.num_bytes, " bytes of shared memory; a thread block has ",
+            device.max_shared_bytes);
     if (plan.balance) {
         args.workspace = divide(workspace, params, device.num_sms);
     }
@@ -171,7 +182,7 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
 
 void paged_decode(const PagedAttentionParams& params, cudaStream_t stream, std::uint32_t* status,
                   Workspace workspace, LaunchOrder order) {
-    validate_sizes(params);
+    require_decodable(params);
     const DecodeLoad load = load_of(params, workspace.data != nullptr);
     paged_decode(params, plan_decode(load, current_device()), stream, status, workspace, order);
 }

@@ -24,4 +24,12 @@ void allow_shared_memory(const void* kernel, int num_bytes) {
     most = wanted;
 }
 
+int shared_bytes_of_current_device() {
+    int device = 0, num_bytes = 0;
+    NANOSERVE_CUDA_TRY(cudaGetDevice(&device));
+    NANOSERVE_CUDA_TRY(
+        cudaDeviceGetAttribute(&num_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    return num_bytes;
+}
+
 }  // namespace nanoserve

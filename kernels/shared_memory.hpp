@@ -10,4 +10,8 @@ namespace nanoserve {
 /// @throws CudaError for more than a thread block can have
 void allow_shared_memory(const void* kernel, int num_bytes);
 
+/// Bytes of shared memory that a thread block can have on the current device, if it is allowed to.
+/// @throws CudaError when there is no device
+[[nodiscard]] int shared_bytes_of_current_device();
+
 }  // namespace nanoserve

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <kernels/async_copy/plan.hpp>
 #include <kernels/decode/config.hpp>
-
-#include <algorithm>
 
 namespace nanoserve {
 
@@ -21,12 +20,9 @@ struct SplitWalkConfig : DecodeConfig<Element, kHeadDimension, (kLargestGroup + 
     static constexpr int kGroupSlots = kLargestGroup;
     static constexpr int kStages = kNumStages;
 
-    /// What a warp leaves: [kGroupSlots][kPartialPitch] floats, then a maximum and a sum for each.
-    static constexpr int kPartialBytes = kGroupSlots * (Base::kPartialPitch + 2) * 4;
-
-    /// Of one warp: its ring, in which it leaves its partial result; whole stages.
+    /// Of one warp: its ring, in which it leaves its partial result.
     static constexpr int kRingBytes =
-        std::max(kStages, (kPartialBytes + Base::kStageBytes - 1) / Base::kStageBytes) *
+        static_cast<int>(split_walk_stages(kStages, kHeadDimension, kGroupSlots)) *
         Base::kStageBytes;
 
     static_assert(kStages >= 1 && kStages <= 6, "kMaxStages in plan.cpp");

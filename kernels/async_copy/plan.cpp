@@ -19,8 +19,7 @@ constexpr int kMaxStages = 6;
 constexpr int kMaxWarps = 8;
 constexpr int kMaxSplits = 32;
 constexpr std::int64_t kMinTilesOfSplit = 8;
-constexpr std::int64_t kRingBytes = 128 * 1024;     // of a thread block: what a plan asks for
-constexpr std::int64_t kMaxRingBytes = 227 * 1024;  // what a thread block can have on sm_90
+constexpr std::int64_t kRingBytes = 128 * 1024;  // of a thread block: what a plan asks for
 constexpr std::int64_t kMaxTokens = std::int64_t{1} << 30;
 
 int heads_together(const DecodeLoad& load, std::int64_t wanted) {
@@ -34,6 +33,14 @@ int heads_together(const DecodeLoad& load, std::int64_t wanted) {
 
 std::int64_t tile_bytes(std::int64_t bytes_per_row) {  // K and V
     return 2 * kTileTokens * bytes_per_row;
+}
+
+// Rows of 16-bit elements. What groups of up to 8 query heads leave has room in one stage.
+std::int64_t shared_bytes(int num_warps, int num_stages, std::int64_t bytes_per_row,
+                          std::int32_t group_size) {
+    const std::int64_t stages =
+        split_walk_stages(num_stages, bytes_per_row / 2, group_size <= 8 ? 8 : 16);
+    return num_warps * stages * tile_bytes(bytes_per_row);
 }
 
 bool is_power_of_two(int value, int limit) {
@@ -93,7 +100,7 @@ std::optional<std::string> reason_not_to_copy_tiles(const PagedAttentionParams& 
 
 }  // namespace
 
-AsyncCopyPlan plan_async_copy(const DecodeLoad& load, int num_sms) {
+AsyncCopyPlan plan_async_copy(const DecodeLoad& load, int num_sms, std::int64_t max_shared_bytes) {
     const std::int64_t num_tiles = (load.max_tokens + kTileTokens - 1) / kTileTokens;
     const std::int64_t wanted = num_sms * 9 / 10;
     AsyncCopyPlan plan{.heads_per_block = heads_together(load, wanted)};
@@ -108,21 +115,29 @@ AsyncCopyPlan plan_async_copy(const DecodeLoad& load, int num_sms) {
     while (plan.num_warps > plan.heads_per_block && num_tiles < 2 * warps_of_history()) {
         plan.num_warps /= 2;
     }
+    while (plan.num_warps > 1 && shared_bytes(plan.num_warps, 1, load.bytes_per_row,
+                                              load.group_size) > max_shared_bytes) {
+        plan.num_warps /= 2;
+        plan.heads_per_block = std::max(1, plan.heads_per_block / 2);
+    }
+    const std::int64_t ring_bytes = std::min(kRingBytes, max_shared_bytes);
     const std::int64_t tiles_of_warp = (num_tiles + warps_of_history() - 1) / warps_of_history();
     plan.num_stages = static_cast<int>(std::clamp<std::int64_t>(
-        std::min(kRingBytes / (plan.num_warps * tile_bytes(load.bytes_per_row)), tiles_of_warp), 1,
+        std::min(ring_bytes / (plan.num_warps * tile_bytes(load.bytes_per_row)), tiles_of_warp), 1,
         kMaxStages));
     return plan;
 }
 
-AsyncCopyPlan plan_async_copy(const PagedAttentionParams& params, int num_sms) {
+AsyncCopyPlan plan_async_copy(const PagedAttentionParams& params, int num_sms,
+                              std::int64_t max_shared_bytes) {
     validate_shape(params);
     const KVLayout& layout = params.kv.layout;
     return plan_async_copy(DecodeLoad{.num_seqs = params.num_seqs,
                                       .num_kv_heads = layout.num_kv_heads,
                                       .max_tokens = params.max_tokens(),
-                                      .bytes_per_row = layout.head_dim * bytes_of(layout.dtype)},
-                           num_sms);
+                                      .bytes_per_row = layout.head_dim * bytes_of(layout.dtype),
+                                      .group_size = params.num_q_heads / layout.num_kv_heads},
+                           num_sms, max_shared_bytes);
 }
 
 std::optional<std::string> reason_not_to_copy_async(const PagedAttentionParams& params) {
@@ -133,7 +148,9 @@ std::optional<std::string> reason_not_to_use_tensor_cores(const PagedAttentionPa
     return reason_not_to_copy_tiles(params, "tensor_core_attention", 16);
 }
 
-std::optional<std::string> reason_not_to_plan(const AsyncCopyPlan& plan, const KVLayout& layout) {
+std::optional<std::string> reason_not_to_plan(const AsyncCopyPlan& plan, const KVLayout& layout,
+                                              std::int32_t group_size,
+                                              std::int64_t max_shared_bytes) {
     if (plan.num_stages < 1 || plan.num_stages > kMaxStages) {
         return join_text("num_stages is ", plan.num_stages, "; it must be 1 to ", kMaxStages);
     }
@@ -153,11 +170,12 @@ std::optional<std::string> reason_not_to_plan(const AsyncCopyPlan& plan, const K
         return join_text("heads_per_block is ", plan.heads_per_block, "; it must divide ",
                          layout.num_kv_heads, " KV heads");
     }
-    const std::int64_t ring_bytes =
-        plan.num_warps * plan.num_stages * tile_bytes(layout.head_dim * bytes_of(layout.dtype));
-    if (ring_bytes > kMaxRingBytes) {
+    const std::int64_t ring_bytes = shared_bytes(
+        plan.num_warps, plan.num_stages, layout.head_dim * bytes_of(layout.dtype), group_size);
+    if (ring_bytes > max_shared_bytes) {
         return join_text(plan.num_warps, " warps with ", plan.num_stages, " stages each need ",
-                         ring_bytes, " bytes of shared memory; a thread block has ", kMaxRingBytes);
+                         ring_bytes, " bytes of shared memory; a thread block has ",
+                         max_shared_bytes);
     }
     return {};
 }

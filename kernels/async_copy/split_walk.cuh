@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <nanoserve/model/require.hpp>
+
 #include <kernels/async_copy/config.hpp>
 #include <kernels/async_copy/plan.hpp>
 #include <kernels/cuda_error.hpp>
@@ -252,6 +254,9 @@ void split_walk_attention(const PagedAttentionParams& params, const AsyncCopyPla
     if (params.num_seqs == 0) {
         return;
     }
+    const auto reason =
+        reason_not_to_plan(plan, layout, args.group_size, shared_bytes_of_current_device());
+    require(!reason.has_value(), reason.value_or(""));
     visit_split_walk_config<kSmallGroup, kLargeGroup>(
         layout.dtype, layout.head_dim, args.group_size, plan.num_stages, [&]<class Config>() {
             launch_split_walk<Config, Body<Config>>(args, layout.num_kv_heads, partials, stream);

@@ -6,6 +6,7 @@
 #include <nanoserve/cache/kv_scales.hpp>
 #include <nanoserve/model/dtype.hpp>
 
+#include <kernels/decode/memory.hpp>
 #include <vector_types.h>
 
 #include <cstddef>
@@ -14,9 +15,6 @@
 #include <type_traits>
 
 namespace nanoserve {
-
-/// Thread blocks of 8 warps that an SM holds, at most.
-constexpr int kMaxBlocksPerSm = 2;
 
 /// The compile-time sizes of the decode kernel.
 /// @tparam Element of q and out: Bf16 or Fp16
@@ -45,19 +43,13 @@ struct DecodeConfig {
     static constexpr int kRowBytes = kHeadDim * static_cast<int>(sizeof(Stored));
     static constexpr int kChunks = kRowBytes / 16;              ///< of a row, 16 bytes each
     static constexpr int kTileBytes = kTileTokens * kRowBytes;  ///< of K, and of V
-    static constexpr int kStageBytes = 2 * kTileBytes;          ///< of a tile's K and V
+    static constexpr int kStageBytes = stage_bytes(kRowBytes);  ///< of a tile's K and V
 
     /// Neighbouring lanes that copy chunks of the same row.
     static constexpr int kLanesPerRow = std::gcd(kChunks, 32);
 
-    /// Thread blocks of 8 warps that an SM holds. Rows of 64 bytes take the most arithmetic for
-    /// each byte, and more of it is under way with 16 warps; longer rows gain nothing from it.
-    static constexpr int kBlocksPerSm = kRowBytes <= 64 && kHeadTiles == 1 ? kMaxBlocksPerSm : 1;
-
-    /// Tiles of K and V that a warp has on their way: about 16 KB, so that 8 warps have 96 to 144
-    /// KB, or about 12 KB of 16 warps. An H200 gains nothing from more, and short histories lose.
-    static constexpr int kRingBytes = kBlocksPerSm == 2 ? 12288 : 16384;
-    static constexpr int kStages = (kRingBytes + kStageBytes / 2) / kStageBytes;
+    static constexpr int kBlocksPerSm = blocks_per_sm(kRowBytes, kHeadTiles);  ///< of 8 warps
+    static constexpr int kStages = ring_stages(kRowBytes, kHeadTiles);         ///< of a warp
 
     /// Tiles that a warp takes in at once, where it has them. Conversions make the chain of an fp8
     /// tile long for its bytes: with two, the latency of one hides that of the other.
@@ -86,17 +78,6 @@ struct DecodeConfig {
 struct DecodeWorkspace {
     unsigned* arrivals;  ///< [num_rows], partial results that are there; 0 between launches
     char* partials;      ///< [2 * num_rows + num_resident], a WarpPartial each
-};
-
-/// The shared memory of a thread block, in bytes: the warps' rings, in which they later leave their
-/// partial results; behind them, where a history is split, what the thread blocks of the cluster
-/// push here, and the barrier that counts its bytes.
-struct DecodeMemory {
-    std::int32_t ring_bytes;    ///< of one warp
-    std::int32_t pushed;        ///< where the first thread block of the cluster pushes
-    std::int32_t pushed_bytes;  ///< of each
-    std::int32_t barrier;       ///< where it is
-    std::int32_t num_bytes;     ///< of all
 };
 
 /// What the decode kernel works on, with all that the host can work out beforehand. What every

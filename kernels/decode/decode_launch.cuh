@@ -1,10 +1,8 @@
 // SPDX-FileCopyrightText: The nanoserve authors
 // SPDX-License-Identifier: Apache-2.0
 // The host's side of the decode kernels that needs their types: which configuration a launch runs,
-// how much shared memory it has, and the launch itself.
+// and the launch itself.
 #pragma once
-
-#include <nanoserve/model/require.hpp>
 
 #include <kernels/cuda_error.hpp>
 #include <kernels/decode/launch.hpp>
@@ -16,31 +14,6 @@
 
 namespace nanoserve {
 namespace {
-
-// As many stages as a warp has tiles, and room for its partial result if there is one to merge.
-template <class Config>
-std::int32_t ring_bytes(const DecodeArgs& args) {
-    const int sharers_log2 = args.splits_log2 + args.warps_log2 - args.heads_log2;
-    const int tiles = ((args.max_seq_len + 15) / 16 + (1 << sharers_log2) - 1) >> sharers_log2;
-    const int stages = std::clamp(tiles, 1, Config::kStages) * Config::kStageBytes;
-    return std::max(stages, sharers_log2 == 0 ? 0 : WarpPartial<Config>::kBytes);
-}
-
-template <class Config>
-DecodeMemory divide_memory(const DecodeArgs& args, std::int32_t bytes_of_a_warp) {
-    constexpr int kAlignment = 128;  // addresses in a ring are found by flipping bits 4 to 6
-    const int ring_bytes = (bytes_of_a_warp + kAlignment - 1) / kAlignment * kAlignment;
-    const int splits = 1 << args.splits_log2;
-    const int slots = ((Config::kFragments << args.heads_log2) + splits - 1) / splits;
-    const int pushed = ring_bytes << args.warps_log2;
-    const int pushed_bytes = slots * PushedFragment::kBytes;
-    const int barrier = pushed + splits * pushed_bytes;
-    return {.ring_bytes = ring_bytes,
-            .pushed = pushed,
-            .pushed_bytes = pushed_bytes,
-            .barrier = barrier,
-            .num_bytes = splits == 1 ? pushed : barrier + 16};
-}
 
 struct LaunchShape {
     dim3 grid;
@@ -74,13 +47,9 @@ void launch_kernel(void (*kernel)(DecodeArgs), const LaunchShape& shape, const D
 }
 
 template <class Config>
-void launch(const DecodeChoice& choice, DecodeArgs args, cudaStream_t stream) {
+void launch(const DecodeChoice& choice, const DecodeArgs& args, cudaStream_t stream) {
     constexpr std::int32_t kMaxGridY = 65535;
     const std::int32_t grid_y = std::min(args.num_seqs, kMaxGridY);
-    args.memory = divide_memory<Config>(args, ring_bytes<Config>(args));
-    constexpr std::int32_t kMaxSharedBytes = 227 * 1024;  // of compute capability 9.0
-    require(args.memory.num_bytes <= kMaxSharedBytes, "the plan takes ", args.memory.num_bytes,
-            " bytes of shared memory; a thread block has ", kMaxSharedBytes);
     LaunchShape shape = {
         .grid = {static_cast<unsigned>(args.num_kv_heads >> args.heads_log2 << args.splits_log2),
                  static_cast<unsigned>(grid_y),
@@ -100,8 +69,6 @@ void launch(const DecodeChoice& choice, DecodeArgs args, cudaStream_t stream) {
 
 template <class Config>
 void launch_balanced(const DecodeChoice& choice, DecodeArgs args, cudaStream_t stream) {
-    args.memory = divide_memory<Config>(
-        args, std::max(Config::kStages * Config::kStageBytes, WarpPartial<Config>::kBytes));
     const std::int32_t owners = args.num_seqs * (args.num_kv_heads >> args.heads_log2);
     args.num_resident = choice.num_sms * Config::kBlocksPerSm;
     launch_kernel(balanced_decode_kernel<Config>,

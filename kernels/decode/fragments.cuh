@@ -118,9 +118,6 @@ struct WarpPartial {
     }
 };
 
-/// What is pushed: fragments that have their scales each.
-using PushedFragment = FragmentSet<1>;
-
 /// Leaves all that a warp has at an address in shared memory.
 template <class Config>
 __device__ void store_partials(const WarpAttention<Config>& attention, std::uint32_t to) {

@@ -31,6 +31,9 @@ struct FragmentEntry {
     [[nodiscard]] constexpr unsigned pair() const { return lane % 4; }
 };
 
+/// What is pushed: fragments that have their scales each.
+using PushedFragment = FragmentSet<1>;
+
 /// The entries whose heads exist, one after the other: a group of up to 4 has its heads in the
 /// first two pairs.
 struct LiveEntries {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanoserve/model/require.hpp>
 
+#include <kernels/decode/memory.hpp>
 #include <kernels/decode/plan.hpp>
 
 #include <algorithm>
@@ -143,15 +144,20 @@ bool is_worth_balancing(const Rows& rows) {
            rows.load.num_seqs <= kMaxSeqs && can_balance(rows.load);
 }
 
+bool fits(const DecodePlan& plan, const Rows& rows) {
+    return divide_memory(plan, rows.load).num_bytes <= rows.device.max_shared_bytes;
+}
+
 // Everything but evict_first.
 DecodePlan cut(const Rows& rows) {
     if (rows.num_tiles <= 2) {
         return cut_tiles(rows);
     }
-    if (is_worth_balancing(rows)) {
-        return {.num_warps = kMaxWarps,
-                .heads_per_block = rows.heads_together(2, rows.most_of_the_sms()),
-                .balance = true};
+    const DecodePlan balanced = {.num_warps = kMaxWarps,
+                                 .heads_per_block = rows.heads_together(2, rows.most_of_the_sms()),
+                                 .balance = true};
+    if (is_worth_balancing(rows) && fits(balanced, rows)) {
+        return balanced;
     }
     const bool are_few = rows.count <= rows.device.num_sms;
     if (const int heads = heads_in_lines(rows, are_few); heads > 1) {
@@ -192,14 +198,22 @@ DecodeLoad load_of(const PagedAttentionParams& params, bool has_workspace) {
             .bytes_of_q_and_out = 2 * params.num_seqs * params.num_q_heads * layout.head_dim *
                                   bytes_of(params.io_dtype),
             .is_fp8 = layout.dtype == DType::fp8_e4m3,
-            .has_workspace = has_workspace && !hides_some};
+            .has_workspace = has_workspace && !hides_some,
+            .group_size = params.num_q_heads / layout.num_kv_heads,
+            .room_tokens = room};
 }
 
 DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device) {
+    require(load.bytes_per_row >= 64 && load.bytes_per_row <= 512, "a row has ", load.bytes_per_row,
+            " bytes; paged_decode takes 64 to 512");
     const Rows rows = {load, device};
     const std::int64_t all_bytes =
         2 * rows.count * load.max_tokens * load.bytes_per_row + load.bytes_of_q_and_out;
     DecodePlan plan = cut(rows);
+    while (plan.num_warps > 1 && !fits(plan, rows)) {
+        plan.num_warps /= 2;
+        plan.heads_per_block = std::max(1, plan.heads_per_block / 2);
+    }
     plan.evict_first = plan.balance || all_bytes >= kWorthEvicting;
     return plan;
 }

@@ -31,6 +31,8 @@ struct DecodeLoad {
     std::int64_t bytes_of_q_and_out = 0;  ///< of all query heads of all sequences
     bool is_fp8 = false;                  ///< elements of the pool
     bool has_workspace = false;           ///< for a balanced launch
+    std::int32_t group_size = 1;          ///< query heads that share a KV head
+    std::int64_t room_tokens = 0;         ///< of a table row, should a window leave fewer visible
 };
 
 /// Rows, KV heads of sequences, of a balanced launch at most: as many arrivals a workspace counts.
@@ -43,10 +45,16 @@ constexpr std::int64_t kMaxBalancedRows = std::int64_t{1} << 16;
 /// The load of a read. With a sliding window the newest tokens count, and no workspace.
 [[nodiscard]] DecodeLoad load_of(const PagedAttentionParams& params, bool has_workspace);
 
+/// Bytes of shared memory that a thread block can have from compute capability 9.0 to 10.3. Others
+/// have less: 163 KB of 8.0 and 8.7, 99 KB of 8.6, 8.9 and 12.
+constexpr std::int64_t kSharedBytesOfSm90 = 227 * 1024;
+
 /// What the plan has to know of the device.
 struct DecodeDevice {
     int num_sms = 1;           ///< streaming multiprocessors
     bool has_clusters = true;  ///< compute capability 9.0 or later
+    /// bytes that a thread block can have
+    std::int64_t max_shared_bytes = kSharedBytesOfSm90;
 };
 
 /// The plan for a batch. Rule and edges, measured on an H200 with 8 KV heads; a row is the history
@@ -76,7 +84,10 @@ struct DecodeDevice {
 ///     warps for each head, from 4096 tokens on of eight, and from 16384 on of two with four warps
 ///     for each. Where lengths differ, the long ones end sooner; where they don't, up to 16 in 100
 ///     of the time are lost just beyond 1024 tokens in fp8, less with more tokens and in bf16.
+/// Where a thread block can't have the shared memory for it, half the warps, and of several heads
+/// half, until it can; a balanced launch that takes too much is none.
 /// The lengths themselves may change under a captured graph: the plan only asks for their limit.
+/// @throws std::invalid_argument for rows of fewer than 64 bytes or more than 512
 [[nodiscard]] DecodePlan plan_decode(const DecodeLoad& load, const DecodeDevice& device);
 
 /// Why paged_decode doesn't take these parameters, naming the value and its limit; nothing if it

@@ -75,6 +75,38 @@ TEST_CASE("a thread block has 128 KB on its way where histories are long", "[asy
     CHECK(plan.num_warps * plan.num_stages * 32 * bytes_per_row == 128 * 1024);
 }
 
+TEST_CASE("every plan of Days 24 and 25 fits into the shared memory of 99 KB", "[async_copy]") {
+    constexpr std::int64_t kShared = 99 * 1024;
+    DecodeLoad load;
+    load.num_kv_heads = GENERATE(1, 3, 8, 32);
+    load.num_seqs = GENERATE(1, 2, 7, 33, 300);
+    load.max_tokens = GENERATE(0, 16, 48, 1008, 5000, 1 << 20);
+    load.group_size = GENERATE(1, 8, 9, 16);
+    const std::int32_t head_dim = GENERATE(64, 128);
+    load.bytes_per_row = head_dim * 2;
+    const AsyncCopyPlan plan = plan_async_copy(load, kNumSms, kShared);
+    CAPTURE(load.num_kv_heads, load.num_seqs, load.max_tokens, load.group_size, head_dim);
+    CHECK(reason_not_to_plan(plan, layout_of(load.num_kv_heads, head_dim), load.group_size, kShared)
+              .value_or("none") == "none");
+    CHECK(plan_async_copy(load, kNumSms) == plan_async_copy(load, kNumSms, 1 << 30));
+}
+
+TEST_CASE("where shared memory is short, there are fewer stages, then fewer warps",
+          "[async_copy]") {
+    const auto plan = [](std::int32_t group_size, std::int64_t num_seqs) {
+        DecodeLoad load = ::load(num_seqs, 65536, 256);
+        load.group_size = group_size;
+        return plan_async_copy(load, kNumSms, 99 * 1024);
+    };
+    CHECK(plan(8, 1) == AsyncCopyPlan{1, 8, 1, 16});
+    // 16 query heads leave more in a warp's ring than one stage has room for.
+    CHECK(plan(16, 1) == AsyncCopyPlan{3, 4, 1, 16});
+    CHECK(plan(16, 256) == AsyncCopyPlan{3, 4, 4, 1});
+    CHECK(reason_not_to_plan({1, 8, 1, 1}, layout_of(4, 128), 16, 99 * 1024) ==
+          "8 warps with 1 stages each need 131072 bytes of shared memory; a thread block has "
+          "101376");
+}
+
 TEST_CASE("a plan out of its limits is named", "[async_copy]") {
     const auto reason = [](const AsyncCopyPlan& plan, std::int32_t head_dim = 64) {
         return reason_not_to_plan(plan, layout_of(4, head_dim)).value_or("none");

@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
+#include <kernels/decode/memory.hpp>
 #include <kernels/decode/plan.hpp>
 
 #include <algorithm>
@@ -221,6 +222,86 @@ TEST_CASE("every plan is one that the kernel takes, and leaves no SM without wor
     const std::int64_t rows = load.num_seqs * load.num_kv_heads;
     const std::int64_t thread_blocks = rows / plan.heads_per_block * plan.num_splits;
     CHECK(thread_blocks >= std::min<std::int64_t>(rows, device.num_sms * 9 / 10));
+}
+
+TEST_CASE("every plan fits into the shared memory of its device's thread blocks", "[decode]") {
+    const std::int64_t max_shared_bytes = GENERATE(99 * 1024, 163 * 1024, 227 * 1024);
+    const bool has_clusters = GENERATE(false, true);
+    const DecodeDevice device = {84, has_clusters, max_shared_bytes};
+    DecodeLoad load;
+    load.is_fp8 = GENERATE(false, true);
+    const std::int64_t head_dim = GENERATE(64, 96, 128, 192, 256);
+    load.bytes_per_row = head_dim * (load.is_fp8 ? 1 : 2);
+    load.group_size = GENERATE(1, 8, 9, 16);
+    load.num_kv_heads = GENERATE(1, 3, 8, 32);
+    load.num_seqs = GENERATE(1, 2, 20, 100, 10'000);
+    load.has_workspace = GENERATE(false, true);
+    for (const std::int64_t max_tokens : {16, 48, 256, 1024, 2048, 8192, 16384, 1 << 20}) {
+        load.max_tokens = max_tokens;
+        const DecodePlan plan = plan_decode(load, device);
+        CAPTURE(max_shared_bytes, has_clusters, load.is_fp8, head_dim, load.group_size);
+        CAPTURE(load.num_kv_heads, load.num_seqs, load.has_workspace, max_tokens);
+        CAPTURE(plan.num_warps, plan.heads_per_block, plan.num_splits, plan.balance);
+        REQUIRE(nanoserve::divide_memory(plan, load).num_bytes <= max_shared_bytes);
+        REQUIRE(plan.heads_per_block <= plan.num_warps);
+        REQUIRE(load.num_kv_heads % plan.heads_per_block == 0);
+        // 227 KB are enough for all of them.
+        DecodeDevice large = device;
+        large.max_shared_bytes = 227 * 1024;
+        const DecodePlan wanted = plan_decode(load, large);
+        large.max_shared_bytes = 1 << 30;
+        REQUIRE(wanted == plan_decode(load, large));
+    }
+}
+
+TEST_CASE("where shared memory is short, a plan has half the warps, and half of several heads",
+          "[decode]") {
+    const auto plan = [](DecodeLoad load) {
+        return plan_decode(load,
+                           {.num_sms = 84, .has_clusters = false, .max_shared_bytes = 99 * 1024});
+    };
+    CHECK(plan(load(1, 65536)) == DecodePlan{4, 1, 1, true});
+    CHECK(plan(load(64, 65536)) == DecodePlan{4, 1, 1, true});
+    DecodeLoad small = load(1, 256);
+    small.bytes_per_row = 128;
+    CHECK(plan(small) == DecodePlan{8, 1, 1, false});  // two tiles of 4 KB for each warp
+    // Behind a window the rings are as long as the table has room for.
+    small.room_tokens = 65536;
+    CHECK(plan(small) == DecodePlan{4, 1, 1, false});
+    // A balanced launch has 8 warps, 16 KB each, or 12 KB of rows of 64 bytes.
+    DecodeLoad balanced = load(8, 65536);
+    balanced.has_workspace = true;
+    CHECK(plan(balanced) == DecodePlan{4, 1, 1, true});
+    balanced.bytes_per_row = 64;
+    balanced.is_fp8 = true;
+    CHECK(plan(balanced) == DecodePlan{8, 1, 1, true, true});
+}
+
+TEST_CASE("a plan's shared memory is its rings, what is pushed, and a barrier", "[decode]") {
+    const auto bytes = [](const DecodePlan& plan, const DecodeLoad& load) {
+        return nanoserve::divide_memory(plan, load).num_bytes;
+    };
+    // Rows of 256 bytes: a tile of K and V is 8192 bytes, a warp has two.
+    CHECK(bytes({1, 1, 1}, load(1, 16)) == 8192);
+    CHECK(bytes({1, 1, 1}, load(1, 17)) == 2 * 8192);
+    CHECK(bytes({1, 1, 1}, load(1, 4096)) == 2 * 8192);
+    CHECK(bytes({8, 1, 1}, load(1, 4096)) == 8 * 2 * 8192);
+    CHECK(bytes({8, 1, 1, true, true}, load(1, 16)) == 8 * 2 * 8192);
+    // 8 fragments of 512 + 64 bytes, four of each thread block, from both.
+    CHECK(bytes({8, 1, 2}, load(1, 4096)) == 8 * 2 * 8192 + 2 * 4 * 576 + 16);
+    // Two tiles of query heads of 256 elements leave more than a stage.
+    DecodeLoad wide = load(1, 4096);
+    wide.bytes_per_row = 512;
+    wide.group_size = 16;
+    CHECK(bytes({1, 1, 1}, wide) == 16384);
+    CHECK(bytes({2, 1, 1}, wide) == 2 * 2 * (16 * 512 + 64));
+    CHECK(bytes({8, 8, 2}, wide) == 279568);
+}
+
+TEST_CASE("no plan is made for rows that paged_decode does not take", "[decode]") {
+    DecodeLoad load = ::load(1, 4096);
+    load.bytes_per_row = GENERATE(0, 63, 513);
+    CHECK_THROWS_AS(plan_decode(load, kH200), std::invalid_argument);
 }
 
 TEST_CASE("a history is split no further than its clusters find SMs at once", "[decode]") {
