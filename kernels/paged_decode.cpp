@@ -5,6 +5,7 @@
 #include <nanoserve/model/require.hpp>
 
 #include <kernels/cuda_error.hpp>
+#include <kernels/decode/compiled_for.hpp>
 #include <kernels/decode/launch.hpp>
 #include <kernels/decode/partial_layout.hpp>
 #include <kernels/general/config.hpp>
@@ -13,6 +14,8 @@
 
 #include <bit>
 #include <cstddef>
+#include <map>
+#include <mutex>
 
 namespace nanoserve {
 namespace {
@@ -119,14 +122,26 @@ void require_plan(const DecodePlan& plan, std::int32_t num_kv_heads) {
             "a balanced plan has no splits, and evicts first");
 }
 
-DecodeDevice current_device() {
-    int device = 0, num_sms = 0, major = 0;
-    NANOSERVE_CUDA_TRY(cudaGetDevice(&device));
+DecodeDevice describe(int device) {
+    int num_sms = 0, major = 0;
     NANOSERVE_CUDA_TRY(cudaDeviceGetAttribute(&num_sms, cudaDevAttrMultiProcessorCount, device));
     NANOSERVE_CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
     return {.num_sms = num_sms,
-            .has_clusters = major >= 9,
+            .has_clusters = can_use_clusters(major, compiled_for()),
             .max_shared_bytes = shared_bytes_of_current_device()};
+}
+
+// Every launch asks.
+DecodeDevice current_device() {
+    static std::mutex mutex;
+    static std::map<int, DecodeDevice> known;
+    int device = 0;
+    NANOSERVE_CUDA_TRY(cudaGetDevice(&device));
+    const std::scoped_lock lock(mutex);
+    if (const auto found = known.find(device); found != known.end()) {
+        return found->second;
+    }
+    return known[device] = describe(device);
 }
 
 }  // namespace
@@ -151,6 +166,8 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
     }
     const bool overlaps = order == LaunchOrder::overlapping_previous;
     const DecodeDevice device = current_device();
+    require(plan.num_splits == 1 || device.has_clusters, "num_splits is ", plan.num_splits,
+            "; without clusters, of code compiled for compute capability 9.0, it must be 1");
     require(args.memory.num_bytes <= device.max_shared_bytes, "the plan takes ",
             args.memory.num_bytes, " bytes of shared memory; a thread block has ",
             device.max_shared_bytes);

@@ -45,8 +45,9 @@ void paged_decode(const PagedAttentionParams& params, cudaStream_t stream,
 
 /// paged_decode cut up as `plan` says instead of as plan_decode() would: for measurements and
 /// tests.
-/// @throws std::invalid_argument also for a plan that is out of its limits, and for a balanced one
-/// whose workspace is too small, whose load is more than can_balance() or that has a sliding window
+/// @throws std::invalid_argument also for a plan that is out of its limits, or of the device's in
+/// shared memory and clusters, and for a balanced one whose workspace is too small, whose load is
+/// more than can_balance() or that has a sliding window
 void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
                   std::uint32_t* status = nullptr, Workspace workspace = {},
                   LaunchOrder order = LaunchOrder::after_previous);

@@ -19,7 +19,8 @@ enum class LaunchOrder {
     after_previous,       ///< when everything before it on the stream is done
     overlapping_previous  ///< while the kernel before it ends: it gets its thread blocks ready,
                           ///< then waits for that kernel's end before it reads or writes anything.
-                          ///< From compute capability 9.0 on, else as after_previous
+                          ///< From compute capability 9.0 on, in code compiled for it, else as
+                          ///< after_previous
 };
 
 }  // namespace nanoserve

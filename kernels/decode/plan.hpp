@@ -52,10 +52,18 @@ constexpr std::int64_t kSharedBytesOfSm90 = 227 * 1024;
 /// What the plan has to know of the device.
 struct DecodeDevice {
     int num_sms = 1;           ///< streaming multiprocessors
-    bool has_clusters = true;  ///< compute capability 9.0 or later
+    bool has_clusters = true;  ///< and overlapping launches, see can_use_clusters()
     /// bytes that a thread block can have
     std::int64_t max_shared_bytes = kSharedBytesOfSm90;
 };
+
+/// Whether thread blocks can share a history as a cluster, and a launch can overlap the one before
+/// it: from compute capability 9.0 on, in code that was compiled for that. What the driver makes of
+/// PTX for 8.x has no such instruction, whatever the device.
+/// @param compiled_for ten times the compute capability
+[[nodiscard]] constexpr bool can_use_clusters(int device_major, int compiled_for) {
+    return device_major >= 9 && compiled_for >= 90;
+}
 
 /// The plan for a batch. Rule and edges, measured on an H200 with 8 KV heads; a row is the history
 /// of one KV head of one sequence, of max_tokens tokens, and rows are few if they are no more than

@@ -200,6 +200,18 @@ TEST_CASE("a GPU without clusters splits no history", "[decode]") {
     CHECK(plan(64, 65536) == DecodePlan{8, 2, 1, true});
 }
 
+TEST_CASE("there are clusters where the device has them and the code was compiled for it",
+          "[decode]") {
+    using nanoserve::can_use_clusters;
+    CHECK(can_use_clusters(9, 90));
+    CHECK(can_use_clusters(12, 90));
+    CHECK(can_use_clusters(12, 120));
+    CHECK_FALSE(can_use_clusters(8, 80));
+    for (const int compiled_for : {80, 86, 89}) {  // PTX that the driver compiled
+        CHECK_FALSE(can_use_clusters(9, compiled_for));
+    }
+}
+
 TEST_CASE("every plan is one that the kernel takes, and leaves no SM without work", "[decode]") {
     const DecodeDevice device = GENERATE(kH200, DecodeDevice{108, false}, DecodeDevice{20, true});
     DecodeLoad load;
