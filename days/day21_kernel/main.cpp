@@ -45,13 +45,14 @@ void measure_all(const Options& options) {
     for (const ReadCell& cell : options.cells()) {
         results.push_back(measure(options, cell));
         print_cell(results.back());
-        if (write) {  // after each cell: a run that is cut short keeps what it has
-            write_files(options.data, kStem, to_pairs(options), gpu, results);
+        if (write) {
+            write_files(options.data, unfinished(kStem), to_pairs(options), gpu, results);
         }
     }
     fmt::print("{}", format_beside_cpu(recorded_cpu_rows(), to_rows(gpu.name, results)));
     if (write) {
-        fmt::print("\nwrote {}\n", (options.data / csv_name(kStem, gpu.name)).string());
+        const auto csv = finish_files(options.data, kStem, to_pairs(options), gpu, results);
+        fmt::print("\nwrote {}\n", csv.string());
     }
 }
 

@@ -19,9 +19,8 @@ enum ExitStatus : int {
 inline constexpr const char* kExitStatuses =
     "Exit status: 0 fine; 1 an output is wrong or the GPU failed; 2 wrong usage; 3 a data file "
     "could not be\nread or written, or standard output could not. A run that is interrupted (a "
-    "shell "
-    "then says 130 or 143)\nleaves CSV and sidecar whole: as they were until its first cell is "
-    "measured, then with the cells so far.";
+    "shell then says 130 or 143)\nleaves CSV and sidecar as they were, and its own cells so far "
+    "beside them, in files called unfinished.";
 
 /// Why the program has nothing to do: --help was asked for (status kFine), or a flag is wrong.
 struct Refusal {

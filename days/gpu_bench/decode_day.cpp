@@ -36,12 +36,15 @@ void measure_all(const DecodeDay& day, const DecodeOptions& options) {
         fmt::print("{}{}", format_rows(to_rows("", {&results.back(), 1})),
                    format_remarks(results.back()));
         std::fflush(stdout);
-        if (write) {  // after each cell: a run that is cut short keeps what it has
-            write_files(options.data, options.set.stem, to_pairs(options), gpu, results);
+        if (write) {
+            write_files(options.data, unfinished(options.set.stem), to_pairs(options), gpu,
+                        results);
         }
     }
     if (write) {
-        fmt::print("\nwrote {}\n", (options.data / csv_name(options.set.stem, gpu.name)).string());
+        const auto csv =
+            finish_files(options.data, options.set.stem, to_pairs(options), gpu, results);
+        fmt::print("\nwrote {}\n", csv.string());
     }
 }
 

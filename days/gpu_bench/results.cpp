@@ -150,4 +150,18 @@ std::filesystem::path write_files(const std::filesystem::path& folder, const std
     return csv;
 }
 
+std::string unfinished(const std::string& stem) {
+    return stem + "-unfinished";
+}
+
+std::filesystem::path finish_files(const std::filesystem::path& folder, const std::string& stem,
+                                   const NamedOptions& options, const report::GpuFacts& gpu,
+                                   std::span<const CellResult> cells) {
+    const std::filesystem::path csv = write_files(folder, stem, options, gpu, cells);
+    const std::filesystem::path so_far = folder / csv_name(unfinished(stem), gpu.name);
+    std::filesystem::remove(so_far);
+    std::filesystem::remove(report::sidecar_path(so_far));
+    return csv;
+}
+
 }  // namespace nanoserve::gpu_bench

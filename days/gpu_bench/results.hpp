@@ -77,4 +77,13 @@ std::filesystem::path write_files(const std::filesystem::path& folder, const std
                                   std::span<const CellResult> cells,
                                   report::WriteBytes write_bytes = &::write);
 
+/// The stem of what a run has so far, after each cell: if it is cut short that is kept, and the
+/// files of the run before are as they were.
+[[nodiscard]] std::string unfinished(const std::string& stem);
+
+/// `write_files` of a run that is whole, and an end to its unfinished files.
+std::filesystem::path finish_files(const std::filesystem::path& folder, const std::string& stem,
+                                   const NamedOptions& options, const report::GpuFacts& gpu,
+                                   std::span<const CellResult> cells);
+
 }  // namespace nanoserve::gpu_bench

@@ -304,6 +304,25 @@ TEST_CASE("a full disk leaves the record before, CSV and sidecar", "[days][pure]
     CHECK(folder.names() == std::vector<std::string>{"day-99-h200.csv", "day-99-h200.json"});
 }
 
+TEST_CASE("a run that is cut short leaves the record before, and its own cells beside it",
+          "[days][pure]") {
+    const report::testing::TemporaryFolder folder;
+    const std::vector<CellResult> before = {sample_result(ragged_cell())};
+    const std::vector<CellResult> all = {sample_result(ragged_cell()),
+                                         sample_result(skewed_cell())};
+    const report::GpuFacts gpu = {"NVIDIA H200", "", "", ""};
+    const auto num_rows = [&](const char* name) {
+        return report::read_record(folder.path() / name).rows.size();
+    };
+    write_record(folder.path(), before);
+    write_files(folder.path(), unfinished("day-99"), {}, gpu, all);
+    CHECK(num_rows("day-99-h200.csv") == 3);
+    CHECK(num_rows("day-99-unfinished-h200.csv") == 6);
+    finish_files(folder.path(), "day-99", {}, gpu, all);
+    CHECK(num_rows("day-99-h200.csv") == 6);
+    CHECK(folder.names() == std::vector<std::string>{"day-99-h200.csv", "day-99-h200.json"});
+}
+
 TEST_CASE("a signal ends a day with a kernel once CSV and sidecar are whole", "[days][pure]") {
     const auto [signal, write] =
         GENERATE(std::pair<int, report::WriteBytes>{SIGINT, write_and_get<SIGINT>},
