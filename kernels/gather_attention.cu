@@ -22,6 +22,7 @@
 #include <bit>
 #include <cstdint>
 #include <kernels/launch.cuh>
+#include <limits>
 
 namespace nanoserve {
 namespace {
@@ -228,8 +229,7 @@ __global__ void __launch_bounds__(AttentionConfig::num_threads)
     const int kv_head = head / (p.num_q_heads / num_kv_heads);
     const int num_tokens = num_tokens_of(p, workspace, seq);
     const std::int64_t token_stride = std::int64_t{num_kv_heads} * head_dim;
-    const std::int64_t first =
-        seq * workspace.max_tokens * token_stride + std::int64_t{kv_head} * head_dim;
+    const std::int64_t first = seq * workspace.max_tokens * token_stride + kv_head * head_dim;
     const auto* k = static_cast<const Pool*>(workspace.k) + first;  // [num_tokens, head_dim]
     const auto* v = static_cast<const Pool*>(workspace.v) + first;  // the same, strided as well
     const float score_scale = sm_scale * p.kv.scales.k.of_head(kv_head);
@@ -290,6 +290,11 @@ void validate_for_gather(const PagedAttentionParams& p) {
         require(elements * element_bytes % kWordBytes == 0, name, " is ", elements * element_bytes,
                 " bytes; gather_attention takes multiples of ", kWordBytes);
     }
+    // Offsets within a token have 32 bits: with 64, some of the kernels need more registers.
+    constexpr std::int64_t kMaxTokenElements = std::numeric_limits<std::int32_t>::max();
+    const std::int64_t token_elements = std::int64_t{layout.num_kv_heads} * layout.head_dim;
+    require(token_elements <= kMaxTokenElements, "K of a token has ", token_elements,
+            " elements; gather_attention takes ", kMaxTokenElements);
     constexpr std::int64_t kMaxGridY = 65535;
     constexpr std::int64_t kMaxRows = std::int64_t{1}
                                       << 30;  // so that a step beyond fits in an int

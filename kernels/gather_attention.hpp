@@ -28,7 +28,8 @@ namespace nanoserve {
 /// Asynchronous on `stream`: no allocation, no synchronisation. Throws std::invalid_argument,
 /// naming the value and its limit, before anything is launched: a workspace that is too small,
 /// io_dtype other than the pool's (over fp8 pools: than fp16 and bf16), head_dim above 256, rows
-/// that are not whole multiples of 16 bytes. CudaError when a launch fails.
+/// that are not whole multiples of 16 bytes, tokens of 2^31 elements and more. CudaError when a
+/// launch fails.
 void gather_attention(const PagedAttentionParams& params, void* workspace,
                       std::size_t workspace_bytes, cudaStream_t stream);
 

@@ -8,6 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <kernels/gather/rounding_bounds.hpp>
 #include <kernels/gather_attention.hpp>
@@ -18,6 +19,7 @@
 #include <vector>
 
 using namespace nanoserve;
+using Catch::Matchers::Message;
 using Catch::Matchers::WithinAbs;
 using nanoserve::testing::CaseSpec;
 using nanoserve::testing::DeviceBuffer;
@@ -137,6 +139,21 @@ TEST_CASE("gather_attention leaves out blocks that are not in the pool", "[kerne
     const std::vector<std::int32_t> visible = {4, 0};
     host.seq_lens = visible.data();
     require_oracle(result, host);
+}
+
+TEST_CASE("OPEN-07: gather_attention refuses tokens whose elements leave 32 bits",
+          "[kernels][gather]") {
+    PagedAttentionParams params;  // of no sequences: nothing is read, and no GPU needed
+    const auto workspace_bytes = [&](std::int32_t num_heads) {
+        params.kv.layout = nanoserve::nhd_layout(
+            {.num_blocks = 1, .block_size = 1, .num_kv_heads = num_heads, .head_dim = 256});
+        params.num_q_heads = num_heads;
+        return gather_workspace_bytes(params);
+    };
+    CHECK(workspace_bytes((1 << 23) - 1) == 0);
+    CHECK_THROWS_MATCHES(
+        workspace_bytes(1 << 23), std::invalid_argument,
+        Message("K of a token has 2147483648 elements; gather_attention takes 2147483647"));
 }
 
 TEST_CASE("gather_attention refuses what it doesn't take before it launches", "[kernels][gather]") {
