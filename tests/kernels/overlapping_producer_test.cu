@@ -6,6 +6,7 @@
 #include "support/needs_gpu.hpp"
 #include "support/paged_case.hpp"
 
+#include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <kernels/paged_decode.hpp>
@@ -101,9 +102,8 @@ void require_no_stale_read(DeviceCase& device, const DecodePlan& plan, Input inp
 }
 
 // Every kernel, head_dim and size of a group has loads of its own, which a compiler may move.
-void require_no_stale_read(Input input) {
+void require_no_stale_read(std::int32_t head_dim, Input input) {
     needs_gpu();
-    const std::int32_t head_dim = GENERATE(64, 96, 128, 192, 256);
     const std::int32_t group_size = GENERATE(1, 16);
     const bool is_fp8 = GENERATE(false, true);
     if (is_fp8 && (head_dim == 96 || head_dim == 192)) {
@@ -144,17 +144,20 @@ void require_no_stale_read(Input input) {
 }  // namespace
 
 // A test case each, since tools take minutes over one.
-TEST_CASE("a launch that overlaps a kernel reads the lengths that it writes",
-          "[kernels][decode][overlap]") {
-    require_no_stale_read(Input::seq_lens);
+TEMPLATE_TEST_CASE_SIG("a launch that overlaps a kernel reads the lengths that it writes",
+                       "[kernels][decode][overlap]", ((std::int32_t head_dim), head_dim), 64, 96,
+                       128, 192, 256) {
+    require_no_stale_read(head_dim, Input::seq_lens);
 }
 
-TEST_CASE("a launch that overlaps a kernel reads the tables that it writes",
-          "[kernels][decode][overlap]") {
-    require_no_stale_read(Input::block_tables);
+TEMPLATE_TEST_CASE_SIG("a launch that overlaps a kernel reads the tables that it writes",
+                       "[kernels][decode][overlap]", ((std::int32_t head_dim), head_dim), 64, 96,
+                       128, 192, 256) {
+    require_no_stale_read(head_dim, Input::block_tables);
 }
 
-TEST_CASE("a launch that overlaps a kernel reads the queries that it writes",
-          "[kernels][decode][overlap]") {
-    require_no_stale_read(Input::q);
+TEMPLATE_TEST_CASE_SIG("a launch that overlaps a kernel reads the queries that it writes",
+                       "[kernels][decode][overlap]", ((std::int32_t head_dim), head_dim), 64, 96,
+                       128, 192, 256) {
+    require_no_stale_read(head_dim, Input::q);
 }

@@ -147,11 +147,11 @@ TEST_CASE("the kernel of one tile clamps lengths and leaves out blocks, and says
     require_oracle(result, params);
 }
 
-TEST_CASE("paged_decode agrees with the oracle however the work is cut up", "[kernels][decode]") {
+TEMPLATE_TEST_CASE_SIG("paged_decode agrees with the oracle however the work is cut up",
+                       "[kernels][decode]", ((int num_splits), num_splits), 1, 2, 4, 8) {
     needs_gpu();
     const int num_warps = GENERATE(1, 2, 4, 8);
     const int heads = GENERATE(1, 2, 4);
-    const int num_splits = GENERATE(1, 2, 4, 8);
     if (heads > num_warps) {
         return;
     }
@@ -179,11 +179,10 @@ TEMPLATE_TEST_CASE_SIG("paged_decode agrees with the oracle at every group size"
     check(spec, DecodePlan{2, 2, 1, false});  // nothing to merge
 }
 
-TEST_CASE("paged_decode agrees in clusters of eight for several heads of any group",
-          "[kernels][decode]") {
+TEMPLATE_TEST_CASE_SIG("paged_decode agrees in clusters of eight for several heads of any group",
+                       "[kernels][decode]", ((std::int32_t head_dim), head_dim), 64, 128) {
     needs_gpu();
     const std::int32_t group_size = GENERATE(3, 7, 16);
-    const std::int32_t head_dim = GENERATE(64, 128);
     const int heads = GENERATE(2, 4);
     CaseSpec spec = spec_of(DType::bf16, {0, 33, 1500}, GENERATE(false, true));
     spec.shape = {.num_q_heads = 4 * group_size, .num_kv_heads = 4, .head_dim = head_dim};

@@ -6,6 +6,7 @@
 #include "support/device_case.hpp"
 #include "support/needs_gpu.hpp"
 
+#include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
@@ -77,6 +78,23 @@ void check(const CaseSpec& spec, const DecodePlan* plan = nullptr) {
     require_oracle(device.result(), params);
 }
 
+// How the work is cut up. A test case each, since tools take minutes over one.
+struct OneWarp {
+    static constexpr DecodePlan kPlan = {1, 1, 1, false};
+};
+struct SharedHead {
+    static constexpr DecodePlan kPlan = {8, 1, 1, false};
+};
+struct HeadsTogether {
+    static constexpr DecodePlan kPlan = {4, 2, 1, true};
+};
+struct Cluster {
+    static constexpr DecodePlan kPlan = {8, 1, 8, true};
+};
+struct ClusterOfHeads {
+    static constexpr DecodePlan kPlan = {2, 2, 4, false};
+};
+
 }  // namespace
 
 TEST_CASE("paged_attention agrees with the oracle under every set of rules", "[kernels][rules]") {
@@ -98,19 +116,17 @@ TEST_CASE("general_attention agrees with the oracle under every set of rules", "
     require_close(result.out.data(), result.lse.data(), params);
 }
 
-TEST_CASE("paged_decode agrees with the oracle for windows and sinks however it is cut up",
-          "[kernels][decode][rules]") {
+TEMPLATE_TEST_CASE("paged_decode agrees with the oracle for windows and sinks however it is cut up",
+                   "[kernels][decode][rules]", OneWarp, SharedHead, HeadsTogether, Cluster,
+                   ClusterOfHeads) {
     needs_gpu();
-    const DecodePlan plan =
-        GENERATE(DecodePlan{1, 1, 1, false}, DecodePlan{8, 1, 1, false}, DecodePlan{4, 2, 1, true},
-                 DecodePlan{8, 1, 8, true}, DecodePlan{2, 2, 4, false});
     CaseSpec spec = spec_with(GENERATE(1u, 8u, 9u), GENERATE(DType::bf16, DType::fp8_e4m3));
     spec.block_size = GENERATE(1, 4, 16, 64);
     spec.shape.head_dim = GENERATE(64, 128, 256);
     if (spec.sliding_window != 0) {
         spec.sliding_window = GENERATE(1, 16, 17, 333);
     }
-    check(spec, &plan);
+    check(spec, &TestType::kPlan);
 }
 
 TEST_CASE("paged_decode has sinks for every group size", "[kernels][decode][rules]") {
