@@ -24,6 +24,13 @@ cat >bin/compute-sanitizer <<'END'
 case "$2 ${*: -1}" in
     'racecheck 1') [[ -e slow ]] && exec sleep 60 ;;
     'memcheck 2') [[ -e faulty ]] && echo 'an invalid read' && exit 9 ;;
+    'memcheck 0')
+        if [[ -e idle ]]; then
+            cat idle
+            echo '========= Error: Target application terminated before first instrumented API call'
+            exit 255
+        fi
+        ;;
 esac
 [[ -e no_gpu ]] && exit 4
 printf '%s\n' "$*" >>tools.txt
@@ -51,6 +58,16 @@ test_what_a_tool_finds_is_named_and_fails() {
     says out.txt 'memcheck      2 of 3 clean'
     says out.txt 'memcheck found something: third case'
     says out.txt 'an invalid read'
+}
+
+test_a_case_without_a_call_of_cuda_is_nothing_to_look_at() {
+    echo 'All tests passed (2 assertions in 1 test case)' >idle
+    expect status "$(status_of "$script" --tools memcheck,racecheck program case)" 0
+    says out.txt 'memcheck      2 of 3 clean'
+    says out.txt 'memcheck saw no call of CUDA: first case'
+    says out.txt 'racecheck     3 of 3 clean'
+    echo 'assertions: 2 | 1 passed | 1 failed' >idle
+    expect status "$(status_of "$script" --tools memcheck program case)" 1
 }
 
 test_a_case_that_takes_too_long_is_named() {
