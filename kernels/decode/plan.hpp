@@ -60,6 +60,7 @@ struct DecodeDevice {
 /// Whether thread blocks can share a history as a cluster, and a launch can overlap the one before
 /// it: from compute capability 9.0 on, in code that was compiled for that. What the driver makes of
 /// PTX for 8.x has no such instruction, whatever the device.
+/// @param device_major of the device's compute capability
 /// @param compiled_for ten times the compute capability
 [[nodiscard]] constexpr bool can_use_clusters(int device_major, int compiled_for) {
     return device_major >= 9 && compiled_for >= 90;
