@@ -4,6 +4,7 @@
 // kernel. The contexts live as long as the program, so that a read finds the scratch memory of
 // others before it.
 #include "reliability/read_path.hpp"
+#include "reliability/refusal_of.hpp"
 
 #include <nanoserve/attention/gather_read.hpp>
 #include <nanoserve/attention/paged_attention_reference.hpp>
@@ -18,7 +19,6 @@
 #include <kernels/shared_heads/twin.hpp>
 
 #include <memory>
-#include <stdexcept>
 
 namespace nanoserve::testing {
 namespace {
@@ -31,16 +31,6 @@ std::optional<std::string> takes_everything(const PagedAttentionParams& /*params
 
 RoundingBounds two_pass_bounds(const PagedAttentionParams& p) {
     return {.out = rounding_bound(p), .lse = lse_rounding_bound(p)};
-}
-
-// What a check has to say, if it refuses.
-std::optional<std::string> refusal_of(const auto& check) {
-    try {
-        check();
-    } catch (const std::invalid_argument& error) {
-        return error.what();
-    }
-    return {};
 }
 
 // For a read that has no rules.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reliability/device_kernels.hpp"
 
+#include "reliability/refusal_of.hpp"
 #include "support/device_case.hpp"
 
 #include <kernels/async_copy.hpp>
@@ -19,8 +20,6 @@
 #include <kernels/split_kv.hpp>
 #include <kernels/tensor_cores.hpp>
 
-#include <stdexcept>
-
 namespace nanoserve::testing {
 namespace {
 
@@ -34,16 +33,6 @@ void with_workspace(std::size_t num_bytes, int byte, Launch launch) {
 }
 
 constexpr int kNaN = 0xff;  // for what a kernel has to write before it reads it
-
-// What a check has to say, if it refuses.
-std::optional<std::string> refusal_of(const auto& check) {
-    try {
-        check();
-    } catch (const std::invalid_argument& error) {
-        return error.what();
-    }
-    return {};
-}
 
 std::optional<std::string> reason_not_general(const PagedAttentionParams& p) {
     return refusal_of([&] { (void)make_paged_attention_args(p, nullptr); });

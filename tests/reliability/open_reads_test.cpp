@@ -80,6 +80,7 @@ struct Types {
     DType pool, io;
 };
 
+const Types kFp8 = {DType::fp8_e4m3, DType::bf16};
 const std::vector<Types> kTypes = {{DType::fp32, DType::fp32},     {DType::fp16, DType::fp16},
                                    {DType::bf16, DType::bf16},     {DType::fp8_e4m3, DType::fp32},
                                    {DType::fp8_e4m3, DType::fp16}, {DType::fp8_e4m3, DType::bf16}};
@@ -192,8 +193,8 @@ TEST_CASE("OPEN-01: NaN in slots and blocks that no sequence owns reaches no out
 TEST_CASE("OPEN-01: NaN in a token that is read is told, and only to the heads that read it",
           "[reliability]") {
     const Types types = GENERATE(from_range(kTypes));
-    const std::int32_t num_q_heads = GENERATE(2, 8, 16);
-    const std::int32_t seq_len = GENERATE(1, 17, 33, 97, 129, 600);
+    const std::int32_t num_q_heads = GENERATE(2, 16);
+    const std::int32_t seq_len = GENERATE(1, 17, 97, 600);
     const bool is_last = GENERATE(true, false);  // the newest token alone, or all but that one
     CAPTURE(types.pool, types.io, num_q_heads, seq_len, is_last);
     if (seq_len == 1 && !is_last) {
@@ -649,7 +650,7 @@ double published_distance(DType io_dtype) {
 
 TEST_CASE("OPEN-14: the same read has the same bits a hundred times, alone or beside others",
           "[reliability]") {
-    const Types types = GENERATE(kTypes[0], kTypes[1], kTypes[5]);
+    const Types types = GENERATE(kTypes[0], kTypes[1], kFp8);
     PagedCase test = row_beside_others(types);
     std::map<std::string, Result> promised;  // also to other instruction sets or threads
     for (const ReadPath& path : paths()) {
@@ -662,10 +663,12 @@ TEST_CASE("OPEN-14: the same read has the same bits a hundred times, alone or be
         if (beside && !path.same_bits.empty()) {
             REQUIRE(promised.emplace(path.same_bits, *beside).first->second.same_bits(*beside));
         }
-        const int num_repeats = path.name.starts_with("twin") ? 1 : 100;  // it counts every byte
-        for (int i = 0; alone && i < num_repeats; ++i) {
+        if (path.name.starts_with("twin")) {
+            continue;  // a hundred would take minutes: it counts every byte
+        }
+        for (int i = 0; alone && i < 100; ++i) {
             REQUIRE(read_first(path, test, 1)->same_bits(*alone));
-            REQUIRE((i % 10 != 0 || read_first(path, test, 8)->same_bits(*beside)));
+            REQUIRE((i % 20 != 0 || read_first(path, test, 8)->same_bits(*beside)));
         }
     }
 }
@@ -689,9 +692,11 @@ TEST_CASE("OPEN-14: neighbours, splits and kernels move a row no further than pu
 
 TEST_CASE("OPEN-15: a batch larger than a grid's second dimension is read to its last row",
           "[reliability]") {
-    const std::int32_t num_seqs = GENERATE(65535, 65536, 65537);
-    const auto [head_dim, types] = GENERATE(table<std::int32_t, Types>(
-        {{8, kTypes[0]}, {64, kTypes[2]}, {64, {DType::fp8_e4m3, DType::bf16}}}));
+    const auto [num_seqs, head_dim, types] =
+        GENERATE(table<std::int32_t, std::int32_t, Types>({{65535, 8, kTypes[0]},
+                                                           {65536, 64, kFp8},
+                                                           {65536, 64, kTypes[1]},
+                                                           {65537, 64, kTypes[2]}}));
     PagedCase test(one_head(head_dim, 16, 1, types));
     set_token(test, 0, 1.0f, 1.5f);
     const BlockId block = test.tables().block_tables[0];
@@ -712,7 +717,7 @@ TEST_CASE("OPEN-15: a batch larger than a grid's second dimension is read to its
 
 TEST_CASE("OPEN-15: a history longer than shared memory has scores for is read to its end",
           "[reliability]") {
-    const Types types = GENERATE(from_range(kTypes));
+    const Types types = GENERATE(kTypes[0], kTypes[1], kTypes[2], kFp8);
     constexpr std::int32_t seq_len = 60000;  // 240000 bytes of scores
     PagedCase test(one_head(64, 16, seq_len, types));
     const double mean = set_uniform(test, [](std::int32_t t) { return t < 30000 ? 1.5f : 0.5f; });
