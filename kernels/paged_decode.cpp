@@ -144,16 +144,9 @@ DecodeDevice current_device() {
     return known[device] = describe(device);
 }
 
-}  // namespace
-
-std::size_t paged_decode_workspace_bytes(const PagedAttentionParams& params) {
-    validate_sizes(params);
-    return workspace_offsets(params, current_device().num_sms).end;
-}
-
-void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
-                  std::uint32_t* status, Workspace workspace, LaunchOrder order) {
-    require_decodable(params);
+// Of parameters that are decodable.
+void launch_planned(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
+                    std::uint32_t* status, Workspace workspace, LaunchOrder order) {
     const KVLayout& layout = params.kv.layout;
     require_plan(plan, layout.num_kv_heads);
     require(!plan.balance || window_of(params) == 0, "a balanced plan has no sliding window");
@@ -197,11 +190,24 @@ void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cu
     }
 }
 
+}  // namespace
+
+std::size_t paged_decode_workspace_bytes(const PagedAttentionParams& params) {
+    validate_sizes(params);
+    return workspace_offsets(params, current_device().num_sms).end;
+}
+
+void paged_decode(const PagedAttentionParams& params, const DecodePlan& plan, cudaStream_t stream,
+                  std::uint32_t* status, Workspace workspace, LaunchOrder order) {
+    require_decodable(params);
+    launch_planned(params, plan, stream, status, workspace, order);
+}
+
 void paged_decode(const PagedAttentionParams& params, cudaStream_t stream, std::uint32_t* status,
                   Workspace workspace, LaunchOrder order) {
     require_decodable(params);
     const DecodeLoad load = load_of(params, workspace.data != nullptr);
-    paged_decode(params, plan_decode(load, current_device()), stream, status, workspace, order);
+    launch_planned(params, plan_decode(load, current_device()), stream, status, workspace, order);
 }
 
 }  // namespace nanoserve

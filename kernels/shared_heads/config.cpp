@@ -74,8 +74,6 @@ std::optional<std::string> reason_not_to_share_heads(const PagedAttentionParams&
 }
 
 std::int64_t num_group_blocks(const PagedAttentionParams& params) {
-    validate(params.kv.layout);
-    validate(params.shape());
     return params.num_seqs * params.kv.layout.num_kv_heads *
            passes_of(params.num_q_heads / params.kv.layout.num_kv_heads);
 }

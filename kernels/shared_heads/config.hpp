@@ -76,8 +76,7 @@ static_assert(std::is_trivially_copyable_v<SharedHeadsArgs>, "a kernel takes the
     return group_size <= 1 ? 1 : group_size <= 2 ? 2 : group_size <= 4 ? 4 : 8;
 }
 
-/// Thread blocks that read one part of each history of a batch.
-/// @throws std::invalid_argument for heads or a layout that can't be
+/// Thread blocks that read one part of each history of a batch that validate_shape() takes.
 [[nodiscard]] std::int64_t num_group_blocks(const PagedAttentionParams& params);
 
 /// Checks the parameters without following seq_lens or block_tables, and fills in the rest.
